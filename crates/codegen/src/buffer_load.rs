@@ -33,7 +33,7 @@ impl Emitter<'_> {
             return Ok(None);
         };
         let bits = op.width * self.func.buffers[tensor].dtype.bits();
-        if !matches!(bits, 32 | 64 | 96 | 128) {
+        if !matches!(bits, 32 | 64 | 96 | 128) || op.apart > 1 {
             return Ok(None);
         }
         let bytes = bits / 8;

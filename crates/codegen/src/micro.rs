@@ -1,5 +1,6 @@
 //! Micro-ops: one machine instruction for each point of their axes.
 
+use tilewright_arith::Analyzer;
 use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
 use tilewright_layout::lanes::mma_sp;
 
@@ -250,17 +251,19 @@ impl Emitter<'_> {
         let (_, scalars) = self.pieces(op);
         let loads = self.buffer_load(op)?;
         let transfer = |e: &mut Self| match loads {
-            Some(line) => e.out.line(line),
-            None => e.transfer(&source, &dest, scalars),
+            Some(line) => {
+                e.out.line(line);
+                Ok(())
+            }
+            None => e.transfer(&source, &dest, (scalars, op), span),
         };
         let Some(pred) = &op.pred else {
-            transfer(self);
-            return Ok(());
+            return transfer(self);
         };
         let pred = self.scalar(pred)?;
         self.out.line(format!("if ({pred}) {{"));
         self.out.indent();
-        transfer(self);
+        transfer(self)?;
         self.out.dedent();
         if let (Inst::Load, Some(value)) = (op.inst, &op.otherwise) {
             let value = self.settled(value);
@@ -268,7 +271,7 @@ impl Emitter<'_> {
             let code = self.convert(code, value.dtype().scalar, dest.scalar);
             self.out.line("} else {");
             self.out.indent();
-            match dest.is_register() {
+            match dest.is_register() && op.apart == 1 {
                 true => {
                     self.needs.piece(Piece::Memory);
                     self.out.line(format!(
@@ -287,7 +290,8 @@ impl Emitter<'_> {
                 }
                 false => {
                     for i in 0..scalars {
-                        let line = dest.plus(i).write(&code.text, &mut self.needs);
+                        let to = dest.plus(i * op.apart);
+                        let line = to.write(&code.text, &mut self.needs);
                         self.out.line(line);
                     }
                 }
@@ -298,15 +302,24 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Moves scalars from one place to another.
-    fn transfer(&mut self, source: &Place, dest: &Place, scalars: u32) {
+    /// Moves scalars from one place to another, as the micro-op has them.
+    fn transfer(
+        &mut self,
+        source: &Place,
+        dest: &Place,
+        (scalars, op): (u32, &MicroOp),
+        span: Span,
+    ) -> Emit<()> {
         match (source.kind, dest.kind) {
             (Kind::Numbered, Kind::Memory) => {
-                return self.through_registers(source, dest, scalars, false);
+                self.through_registers(source, dest, (scalars, op.apart), false);
+                return Ok(());
             }
             (Kind::Memory, Kind::Numbered) => {
-                return self.through_registers(dest, source, scalars, true);
+                self.through_registers(dest, source, (scalars, op.apart), true);
+                return Ok(());
             }
+            _ if op.apart > 1 => return self.transfer_apart(op, source, dest, span),
             _ => {}
         }
         let held = |place: &Place| place.is_register() || place.kind == Kind::Numbered;
@@ -349,10 +362,17 @@ impl Emitter<'_> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Moves scalars between memory and sums that have registers by number.
-    fn through_registers(&mut self, sums: &Place, memory: &Place, scalars: u32, load: bool) {
+    fn through_registers(
+        &mut self,
+        sums: &Place,
+        memory: &Place,
+        (scalars, apart): (u32, u32),
+        load: bool,
+    ) {
         self.out.line("{");
         self.out.indent();
         self.names.open();
@@ -363,8 +383,8 @@ impl Emitter<'_> {
         }
         for at in 0..scalars {
             let (from, to) = match load {
-                true => (part.plus(at), sums.plus(at)),
-                false => (sums.plus(at), part.plus(at)),
+                true => (part.plus(at), sums.plus(at * apart)),
+                false => (sums.plus(at * apart), part.plus(at)),
             };
             let line = to.write(&from.read().text, &mut self.needs);
             self.out.line(line);
@@ -375,6 +395,43 @@ impl Emitter<'_> {
         self.names.close();
         self.out.dedent();
         self.out.line("}");
+    }
+
+    /// Moves scalars between memory and registers that stand apart.
+    fn transfer_apart(
+        &mut self,
+        op: &MicroOp,
+        source: &Place,
+        dest: &Place,
+        span: Span,
+    ) -> Emit<()> {
+        let ((_, scalars), apart) = (self.pieces(op), op.apart);
+        let (regs, memory, load) = match (source.is_register(), dest.is_register()) {
+            (true, false) => (source, dest, false),
+            (false, true) => (dest, source, true),
+            _ => return unsupported(span, "a copy of elements that stand apart"),
+        };
+        let bits = regs.scalar.bits();
+        if !bits.is_multiple_of(8) {
+            return unsupported(span, "parts of bytes that stand apart");
+        }
+        self.needs.piece(Piece::Apart);
+        let in_turn = load && regs.kind == Kind::Regs && rows_in_turn(op, 32 / bits);
+        let load_name = if in_turn { "load_row" } else { "load_apart" };
+        for (at, bytes) in split(scalars, bits) {
+            let count = u32::from(bytes) * 8 / bits;
+            let (r, m) = (regs.plus(at * apart), memory.plus(at));
+            if count == 1 {
+                self.move_one(&r, &m, load);
+                continue;
+            }
+            let (name, offset, address) = (&r.name, &r.offset.text, m.address());
+            self.out.line(match load {
+                true => format!("tw::{load_name}<{count}, {apart}>({name}, {offset}, {address});"),
+                false => format!("tw::store_apart<{count}, {apart}>({address}, {name}, {offset});"),
+            });
+        }
+        Ok(())
     }
 
     /// Moves one scalar between registers and memory.
@@ -468,6 +525,43 @@ impl Emitter<'_> {
         self.out.line(line);
         Ok(())
     }
+}
+
+/// Whether the registers of a load, so many elements each, get their elements in order: by one point of its
+/// axes after the other, always and from the first place on.
+fn rows_in_turn(op: &MicroOp, elements: u32) -> bool {
+    let [at] = &op.dest.at[..] else {
+        return false;
+    };
+    if op.pred.is_some() || op.turns || !op.apart.is_multiple_of(elements) {
+        return false;
+    }
+    let mut analyzer = Analyzer::new();
+    let mut slots = Vec::new();
+    for mut point in 0..op.count() {
+        let mut values = Vec::new();
+        for (var, extent) in op.axes.iter().rev() {
+            values.push((*var, point % extent));
+            point /= extent;
+        }
+        let slot = at.rewrite(&mut |node| {
+            let var = node.as_var()?;
+            let (_, value) = values.iter().find(|(v, _)| *v == var)?;
+            Some(Expr::int((*value).into(), node.dtype()))
+        });
+        let Some(slot) = analyzer.simplify(&slot).as_int() else {
+            return false;
+        };
+        slots.push(slot);
+    }
+    let each = i128::from(elements);
+    slots.chunks(elements as usize).all(|rows| {
+        let in_order = rows
+            .iter()
+            .zip(rows[0]..)
+            .all(|(slot, wanted)| *slot == wanted);
+        rows.len() == elements as usize && rows[0] % each == 0 && in_order
+    })
 }
 
 /// Whether the instruction can be guarded by a predicate instead of a branch.

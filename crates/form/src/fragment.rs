@@ -3,7 +3,7 @@
 use crate::compose::Guard;
 use crate::decide::Verdict;
 use crate::error::LayoutError;
-use crate::form::{Form, Sum};
+use crate::form::{Form, Sum, Term};
 use crate::layout::{Layout, check_shape};
 use crate::radix::{Digit, flatten, indices, row_major_strides, unflatten};
 
@@ -319,6 +319,65 @@ impl Fragment {
         self.layout.vector_width(dim)
     }
 
+    /// The same elements in the same threads, with those slots first that count neighbours along the
+    /// dimension. `None` where the slots are no digits of the index, or stand so already.
+    pub fn in_runs(&self, dim: usize) -> Option<InRuns> {
+        let mut form = self.layout.form()?;
+        let [_, slot] = &form.outs[..] else {
+            return None;
+        };
+        let digits = form.radix.digits();
+        let mut terms = slot.terms.clone();
+        terms.sort_by_key(|t| t.weight);
+        let mut place = 1;
+        for t in &terms {
+            if !t.row.is_power_of_two() || t.weight != place {
+                return None;
+            }
+            place *= form.extent(t.row);
+        }
+        if slot.offset != 0 || place != self.slots() {
+            return None;
+        }
+        let (mut run, mut even, mut apart) = (1, 1, 1);
+        let mut first = Vec::new();
+        let next = |run: i64| {
+            move |t: &Term| {
+                let digit = &digits[t.row.trailing_zeros() as usize];
+                digit.dim == dim && digit.div == run
+            }
+        };
+        while let Some(at) = terms.iter().position(next(run)) {
+            let term = terms.remove(at);
+            if run == 1 {
+                apart = term.weight;
+            }
+            if run == even && term.weight == apart * run {
+                even *= form.extent(term.row);
+            }
+            run *= form.extent(term.row);
+            first.push(term);
+        }
+        first.append(&mut terms);
+        let mut sum = Sum::default();
+        let mut place = 1;
+        for t in first {
+            sum.add(t.row, place);
+            place *= form.extent(t.row);
+        }
+        if sum == *slot {
+            return None;
+        }
+        form.outs[1] = sum;
+        form.coalesce();
+        let layout = Layout::new(self.layout.shape(), self.layout.codomain(), form).ok()?;
+        Some(InRuns {
+            fragment: Fragment::of_injective(layout),
+            even,
+            apart,
+        })
+    }
+
     /// Whether `width * count` elements along the dimension, from a multiple of that, are in `count`
     /// threads that follow each other, each `width` of them in slots that follow each other, all
     /// from multiples on. A placement without a closed form is said to be none.
@@ -330,6 +389,16 @@ impl Fragment {
         let cut = form.cut(dim, width).and_then(|()| form.cut(dim, run));
         cut.is_some() && form.deals_along(dim, [width, count])
     }
+}
+
+/// A placement whose slots stand in the order of a dimension, beside the one that it was made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InRuns {
+    pub fragment: Fragment,
+    /// So many neighbours stand evenly in the slots of the other one.
+    pub even: i64,
+    /// So far from each other.
+    pub apart: i64,
 }
 
 impl FragmentInverse {
@@ -379,6 +448,37 @@ mod tests {
                 assert_eq!(f.element(holder), Some(index));
             }
         }
+    }
+
+    #[test]
+    fn slots_are_put_in_the_order_of_a_dimension() {
+        // Four rows and four columns of a lane, which has the neighbours in a row last.
+        let (row, col) = (0, 1);
+        let lanes = [Digit::new(row, 4, 4), Digit::new(col, 4, 16)];
+        let slots = [
+            Digit::new(row, 1, 4),
+            Digit::new(col, 1, 4),
+            Digit::new(col, 64, 2),
+        ];
+        let f = Fragment::from_digits(&[16, 128], 1, &lanes, &slots).unwrap();
+        assert_eq!((f.vector_width(0), f.vector_width(1)), (4, 1));
+        let in_runs = f.in_runs(col).unwrap();
+        assert_eq!((in_runs.even, in_runs.apart), (4, 4));
+        let runs = in_runs.fragment;
+        assert_eq!((runs.vector_width(0), runs.vector_width(1)), (1, 4));
+        for index in indices(&[16, 128]) {
+            let (own, other) = (f.holder(&index, 0), runs.holder(&index, 0));
+            assert_eq!(own.thread, other.thread);
+            let slot = own.slot / 16 * 16 + own.slot % 4 * 4 + own.slot / 4 % 4;
+            assert_eq!(other.slot, slot);
+        }
+        assert_eq!(f.in_runs(row), None);
+        assert_eq!(runs.in_runs(col), None);
+        // Of 229 elements some slots are empty.
+        assert_eq!(
+            Fragment::partition(&[229], 128, 1).unwrap().in_runs(0),
+            None
+        );
     }
 
     #[test]

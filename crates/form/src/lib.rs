@@ -24,7 +24,7 @@ pub use decide::{Collision, Verdict};
 pub use error::{LayoutError, TABLE_LIMIT, Tuple};
 pub use form::{Form, Sum, Term};
 pub use formula::{Formula, Part, index_names};
-pub use fragment::{Fragment, FragmentInverse, Holder};
+pub use fragment::{Fragment, FragmentInverse, Holder, InRuns};
 pub use layout::{Layout, check_shape};
 pub use place::{Family, Place};
 pub use placement::LineDigit;

@@ -37,6 +37,10 @@ pub struct MicroOp {
     /// bytes are moved, and no vector reaches over the end of a row, so `pred` and bounds speak
     /// of its first element.
     pub width: u32,
+    /// `apart=4`: of a load to registers or a store from them, the slots from each of these elements to the
+    /// next one; 1 where they follow each other. Neighbours in memory are of several matrix instructions
+    /// then, of which each takes elements of several rows.
+    pub apart: u32,
     /// Whether the instruction is done at this point by this thread; absent is always.
     pub pred: Option<Expr>,
     /// What a load writes instead where `pred` is false; absent leaves the destination alone.

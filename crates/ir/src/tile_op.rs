@@ -232,7 +232,7 @@ pub enum EvictionPolicy {
 }
 
 /// `gemm A[…], B[…] -> C[…] trans_a trans_b sparse=E[…] trans_e scales=SA[…], SB[…] every=[32, 32]
-/// policy=full_row clear=(k == 0) k_pack=2 kind=wgmma barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4] parts=[2, 2]`,
+/// policy=full_row clear=(k == 0) k_pack=2 kind=wgmma barrier=bar[0] inst="mma.16x8x16.float16.float32" warps=[2, 2] run=[1, 4] parts=[2, 2] across=[1, 4]`,
 /// what is default left out
 ///
 /// `C[m, n] = (clear ? 0 : C[m, n]) + Σ_k opA(A)[m, k] · opB(B)[k, n]`; the last two dimensions
@@ -389,6 +389,9 @@ pub struct GemmPlan {
     /// `parts=[2, 2]`: C is in so many parts along M and N, and each warp owns a piece of every part, so that
     /// a part of A or B serves all warps. One: what a warp owns is in one piece.
     pub parts: [u32; 2],
+    /// `across=[1, 4]`: so many rows of A by so many columns of B that stand beside each other are a lane's
+    /// in as many instructions, so that it reads them at once where rows in memory run along M or N.
+    pub across: [u32; 2],
 }
 
 /// How warps tile C; no effect on values.

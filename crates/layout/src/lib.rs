@@ -190,6 +190,6 @@ pub mod transposed;
 pub mod wave_places;
 
 pub use tilewright_form::{
-    Collision, Family, Form, Formula, Fragment, FragmentInverse, Guard, Holder, Layout,
+    Collision, Family, Form, Formula, Fragment, FragmentInverse, Guard, Holder, InRuns, Layout,
     LayoutError, LineDigit, Part, Place, Sum, TABLE_LIMIT, Term, Verdict, bits, radix, split,
 };

@@ -21,7 +21,7 @@ struct Product {
     most: f64,
 }
 
-const PRODUCTS: [Product; 13] = [
+const PRODUCTS: [Product; 17] = [
     bf16(false, true, 2165.0),
     bf16(false, false, 2200.0),
     bf16(true, false, 2245.0),
@@ -57,6 +57,28 @@ const PRODUCTS: [Product; 13] = [
         target: "gfx942",
         tile: [256, 256, 32],
         ..bf16(false, true, 2170.0)
+    },
+    // Operands whose rows run across K are read in vectors, and put together beside products.
+    Product {
+        target: "gfx942",
+        tile: [256, 256, 32],
+        ..bf16(false, false, 2180.0)
+    },
+    Product {
+        target: "gfx942",
+        tile: [256, 256, 32],
+        ..bf16(true, false, 2205.0)
+    },
+    Product {
+        target: "gfx942",
+        tile: [256, 256, 32],
+        ..bf16(true, true, 2180.0)
+    },
+    Product {
+        target: "gfx942",
+        dtype: "float8_e4m3fnuz",
+        tile: [256, 256, 64],
+        ..bf16(false, false, 2180.0)
     },
     // What is copied is waited for an iteration, whoever multiplies meanwhile.
     Product {

@@ -28,6 +28,14 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         Piece::Regs => (include_str!("cuda/regs.h"), &[Piece::Core]),
         Piece::Memory => (include_str!("cuda/memory.h"), &[Piece::Regs]),
         Piece::Runs => (include_str!("cuda/runs.h"), &[Piece::Memory]),
+        Piece::Apart => (
+            concat!(
+                include_str!("cuda/put_row.h"),
+                "\n",
+                include_str!("cuda/apart.h")
+            ),
+            &[Piece::Memory],
+        ),
         Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
         // No CUDA target has scalar registers, buffer instructions and transposing reads.
         Piece::Version | Piece::Tensor | Piece::BufferLoad | Piece::Transposed => ("", &[]),

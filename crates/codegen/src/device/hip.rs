@@ -64,6 +64,14 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             &[Piece::Regs],
         ),
         Piece::Runs => (include_str!("cuda/runs.h"), &[Piece::Memory]),
+        Piece::Apart => (
+            concat!(
+                include_str!("hip/put_row.h"),
+                "\n",
+                include_str!("cuda/apart.h")
+            ),
+            &[Piece::Memory],
+        ),
         Piece::Place => (include_str!("cuda/place.h"), &[Piece::Core]),
         Piece::Version => (include_str!("hip/version.h"), &[Piece::Core]),
         Piece::Tensor => (include_str!("hip/tensor.h"), &[Piece::Core]),

@@ -27,6 +27,7 @@ pub enum Piece {
     Fp8Pairs,
     Memory,
     Runs,
+    Apart,
     Place,
     Version,
     Tensor,

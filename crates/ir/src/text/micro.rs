@@ -26,6 +26,7 @@ impl Printer<'_> {
         self.put(" inst=");
         self.string(&op.inst.to_string());
         self.attr("width", Some(op.width));
+        self.attr("apart", (op.apart != 1).then_some(op.apart));
         if let Some(pred) = &op.pred {
             self.expr_attr("pred", pred);
         }
@@ -92,6 +93,10 @@ impl<'t> Parser<'t> {
         let inst = self.instruction(Inst::from_name)?;
         self.expect_word("width")?;
         let width = self.eq_number("a number of elements")?;
+        let apart = match self.eat_word("apart") {
+            true => self.eq_number("a number of slots")?,
+            false => 1,
+        };
         let pred = self.optional_expr_attr("pred")?;
         let otherwise = self.optional_expr_attr("otherwise")?;
         let mut counter = None;
@@ -121,6 +126,7 @@ impl<'t> Parser<'t> {
             dest,
             sources,
             width,
+            apart,
             pred,
             otherwise,
             counter,

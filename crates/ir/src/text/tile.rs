@@ -173,6 +173,7 @@ impl Printer<'_> {
             warps: [m, n],
             run,
             parts,
+            across,
         }) = &gemm.plan
         {
             self.put_fmt(format_args!(" inst=\"{inst}\" warps=[{m}, {n}]"));
@@ -183,6 +184,11 @@ impl Printer<'_> {
                 && *parts != [1, 1]
             {
                 self.put_fmt(format_args!(" parts=[{rows}, {cols}]"));
+            }
+            if let [rows, cols] = across
+                && *across != [1, 1]
+            {
+                self.put_fmt(format_args!(" across=[{rows}, {cols}]"));
             }
         }
     }
@@ -452,11 +458,16 @@ impl<'t> Parser<'t> {
                         true => self.eq_pair("a number of parts")?,
                         false => [1, 1],
                     };
+                    let across = match self.eat_word("across") {
+                        true => self.eq_pair("a number of elements")?,
+                        false => [1, 1],
+                    };
                     gemm.plan = Some(GemmPlan {
                         inst,
                         warps,
                         run,
                         parts,
+                        across,
                     });
                 }
                 _ => {

@@ -39,6 +39,16 @@ impl<'a> Verifier<'a> {
         if op.width == 0 || op.axes.iter().any(|(_, extent)| *extent == 0) {
             self.fail("micro-count", "a micro-op of no instructions or elements");
         }
+        let moves = match op.kind {
+            MicroKind::G2r | MicroKind::S2r => op.inst == Inst::Load,
+            MicroKind::R2s | MicroKind::R2g => op.inst == Inst::Store,
+            _ => false,
+        };
+        if op.apart == 0 || op.apart > 1 && !moves {
+            let message =
+                "elements stand apart in the registers of plain loads and stores, by one or more";
+            self.fail("micro-count", message);
+        }
         if op.turns && op.axes.len() < 2 {
             self.fail("micro-count", "rows that turn round need two axes");
         }

@@ -286,6 +286,7 @@ impl Boxes {
             sources: vec![source],
             dest,
             width: 1,
+            apart: 1,
             pred: None,
             otherwise: None,
             counter: Some(counter),

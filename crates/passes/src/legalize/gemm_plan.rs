@@ -15,7 +15,7 @@ use tilewright_layout::transposed::TransposedRead;
 use tilewright_layout::{Fragment, Holder, LayoutError};
 
 use super::group_operands::{GroupOperands, group_can, group_operands};
-use super::lane_runs::LaneRun;
+use super::lane_runs::{Deal, LaneRun};
 
 const NO_MATRIX_PATH: Code = Code("no-matrix-path");
 
@@ -61,6 +61,8 @@ pub struct GemmTiling {
     pub run: LaneRun,
     /// Parts of C along M and N, of each of which every warp owns a piece.
     parts: [i64; 2],
+    /// Instructions that have neighbouring rows of A, or columns of B, in turn.
+    across: [i64; 2],
 }
 
 impl GemmTiling {
@@ -86,25 +88,36 @@ impl GemmTiling {
             let (x, y) = (*element.first()?, *element.get(1)?);
             Some(if is_a { [x, y] } else { [y, x] })
         })?;
-        let dealt = side == self.run.dim();
-        (!dealt || self.run.keeps(read.elements)).then_some(read)
+        self.deal(side).keeps(read.elements).then_some(read)
+    }
+
+    /// Neighbours that a lane has at once of an operand whose rows in memory run along M or N: each in
+    /// another instruction. One: those of an instruction are read one by one.
+    pub fn read_across(&self, is_a: bool) -> i64 {
+        match self.shape.k % i64::from(self.inst.k) {
+            0 => self.across[usize::from(!is_a)],
+            _ => 1,
+        }
+    }
+
+    /// How rows of A or columns of B are dealt out to the instructions of a wave.
+    fn deal(&self, side: usize) -> Deal {
+        let inst = [self.inst.m, self.inst.n][side];
+        match side == self.run.dim() {
+            true if self.across[side] == 1 => self.run.deal(),
+            _ => Deal::across(self.across[side], inst.into()),
+        }
     }
 
     /// The row of A or the column of B of a wave that its instructions have at a place: theirs follow
     /// each other.
     pub fn dealt(&self, is_a: bool, place: Expr) -> Expr {
-        match usize::from(!is_a) == self.run.dim() {
-            true => self.run.dealt_expr(place),
-            false => place,
-        }
+        self.deal(usize::from(!is_a)).dealt_expr(place)
     }
 
     /// The same of a number.
     pub fn dealt_at(&self, is_a: bool, place: i64) -> i64 {
-        match usize::from(!is_a) == self.run.dim() {
-            true => self.run.dealt(place),
-            false => place,
-        }
+        self.deal(usize::from(!is_a)).dealt(place)
     }
 
     /// The row of A or the column of B that a wave has at a place of its own, where the wave is the nth
@@ -135,8 +148,20 @@ impl GemmTiling {
         let tiles = tiles(shape, &inst, warps);
         let (extent, side) = [(shape.m, inst.m), (shape.n, inst.n)][run.dim()];
         let own = tiles[run.dim()] * i64::from(side);
-        if run.is_joined() && !(run.divides(own) && own * warps[run.dim()] == extent) {
+        if run.is_joined() && !(run.deal().divides(own) && own * warps[run.dim()] == extent) {
             return None;
+        }
+        let across = plan.across.map(i64::from);
+        for (dim, (extent, side)) in [(shape.m, inst.m), (shape.n, inst.n)].iter().enumerate() {
+            let (side, instructions) = (i64::from(*side), across[dim]);
+            let whole = instructions.count_ones() == 1
+                && inst.family == MmaFamily::Mfma
+                && tiles[dim] % instructions == 0
+                && tiles[dim] * side * warps[dim] == *extent
+                && !(run.is_joined() && run.dim() == dim);
+            if instructions != 1 && !whole {
+                return None;
+            }
         }
         let parts = plan.parts.map(i64::from);
         if parts != [1, 1] {
@@ -147,7 +172,8 @@ impl GemmTiling {
                 parts[dim] > 0
                     && tiles[dim] % parts[dim] == 0
                     && tiles[dim] * side * warps[dim] == extent
-                    && !(run.dim() == dim && run.is_joined() && !run.divides(dealt))
+                    && !(run.dim() == dim && run.is_joined() && !run.deal().divides(dealt))
+                    && dealt % (across[dim] * side) == 0
             };
             if inst.family != MmaFamily::Mfma || !(whole(0) && whole(1)) {
                 return None;
@@ -166,6 +192,7 @@ impl GemmTiling {
             tiles,
             run,
             parts,
+            across,
             steps: ceil_div(shape.k, inst.k.into()),
             slots: [slots(Operand::A)?, b, slots(Operand::C)?],
         })
@@ -337,8 +364,8 @@ impl GemmTiling {
             Operand::B | Operand::ScaleB => dim == 1,
             Operand::C => true,
         };
-        if is_along(self.run.dim()) {
-            warp = self.run.deal(&warp, self.run.dim())?;
+        for dim in [0, 1].into_iter().filter(|dim| is_along(*dim)) {
+            warp = self.deal(dim).part(&warp, dim)?;
         }
         let mut whole = Fragment::product(warps, &warp)?;
         for dim in [0, 1] {
@@ -651,6 +678,7 @@ fn choose(target: Target, shape: &GemmShape) -> Result<Choice, NoPlan> {
             warps: grid.map(|n| n as u32),
             run: None,
             parts: [1, 1],
+            across: [1, 1],
         },
         unlike: unlike.then_some(warps),
         idle: (warps * warp < shape.threads).then_some(Idle {
@@ -909,6 +937,69 @@ mod tests {
         let plan = choose(Target::Sm80, &s).unwrap().plan;
         let run = Some([1, 4]);
         assert_eq!(GemmTiling::of(&s, GemmPlan { run, ..plan }), None);
+    }
+
+    #[test]
+    fn lanes_have_neighbours_of_rows_across_k() {
+        for ab in [Scalar::BF16, Scalar::F8E4M3FNUZ] {
+            let s = shape(256, 256, 64, ab, 256);
+            let plan = choose(Target::Gfx942, &s).unwrap().plan;
+            let tiling = |across, run, parts| {
+                let plan = GemmPlan {
+                    across,
+                    run,
+                    parts,
+                    ..plan
+                };
+                GemmTiling::of(&s, plan)
+            };
+            for across in [[1, 4], [4, 1], [8, 8], [2, 4]] {
+                for (run, parts) in [(None, [1, 1]), (Some([1, 4]), [1, 1])] {
+                    let t = tiling(across, run, parts).unwrap();
+                    let c = t.c().unwrap();
+                    assert_eq!(c.slots(), t.c_slots());
+                    for is_a in [true, false] {
+                        let side = usize::from(!is_a);
+                        let step = if is_a { t.a_step() } else { t.b_step() }.unwrap();
+                        let width = i64::from(across[side]);
+                        assert_eq!(t.read_across(is_a), width);
+                        let runs = step.in_runs(side).filter(|_| width > 1);
+                        let apart = runs.map(|runs| (runs.even, runs.apart));
+                        let wanted = (width > 1).then_some((width, t.slots[side]));
+                        assert_eq!(apart, wanted, "{across:?} {run:?}");
+                        // A lane has what its place says.
+                        let held = step.inverse().unwrap();
+                        let own = i64::from(if is_a { t.inst.m } else { t.inst.n });
+                        for place in 0..t.tiles[side] * own {
+                            let holder = Holder {
+                                thread: place % own,
+                                slot: place / own * t.slots[side],
+                            };
+                            let element = held.element(holder).unwrap();
+                            assert_eq!(element[side], t.dealt_at(is_a, place), "{across:?}");
+                        }
+                    }
+                }
+            }
+            // No more than there are instructions, no two orders of one dimension, powers of two.
+            for (across, run) in [
+                ([1, 16], None),
+                ([1, 3], None),
+                ([1, 0], None),
+                ([1, 4], Some([1, 8])),
+                ([4, 1], Some([8, 1])),
+            ] {
+                assert_eq!(tiling(across, run, [1, 1]), None, "{across:?} {run:?}");
+            }
+            assert!(tiling([4, 1], Some([1, 8]), [1, 1]).is_some());
+            assert!(tiling([4, 4], None, [2, 2]).is_some());
+            assert_eq!(tiling([8, 1], None, [2, 2]), None);
+        }
+        // Rows and columns that the tile does not have.
+        let s = shape(100, 72, 64, Scalar::BF16, 256);
+        let plan = choose(Target::Gfx942, &s).unwrap().plan;
+        let across = [1, 2];
+        assert_eq!(GemmTiling::of(&s, GemmPlan { across, ..plan }), None);
     }
 
     #[test]

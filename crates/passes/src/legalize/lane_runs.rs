@@ -11,6 +11,14 @@
 //! ```
 //! So results are stored 16 bytes a lane, and a product is the operand of the next one where it lies.
 //!
+//! An operand whose rows in memory run along columns (or rows) of C is read so many of them at a time
+//! where they are dealt out one by one:
+//! ```text
+//! across=[1, 4]   columns of lanes 0, 1, 2, …:  0 4 8 …  1 5 9 …  2 6 10 …  3 7 11 …  of four instructions
+//! ```
+//! A lane has four columns of each row that its instructions take then: it reads them at once, and puts
+//! what follows each other along K together in its own registers.
+//!
 //! Of float64 a lane has four rows that are four apart, so its runs are of one, and the rows of one
 //! instruction are dealt out as those of four are above.
 
@@ -64,9 +72,13 @@ impl LaneRun {
         })
     }
 
-    /// Whether so many columns (or rows) of a wave can be dealt out so.
-    pub fn divides(&self, extent: i64) -> bool {
-        extent % (self.least * self.lanes * self.joined) == 0
+    /// How columns (or rows) of a wave are dealt out to its instructions.
+    pub fn deal(&self) -> Deal {
+        Deal {
+            least: self.least,
+            lanes: self.lanes,
+            joined: self.joined,
+        }
     }
 
     /// Whether runs of C are longer than the instruction has them.
@@ -78,15 +90,47 @@ impl LaneRun {
     pub fn dim(&self) -> usize {
         usize::from(self.turned)
     }
+}
+
+/// How the columns (or rows) of a wave are dealt out to its instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Deal {
+    /// Neighbours that stay together.
+    least: i64,
+    /// How many of those an instruction has.
+    lanes: i64,
+    /// How many instructions have one of those each, in turn.
+    joined: i64,
+}
+
+impl Deal {
+    /// To so many instructions in turn, one by one: a lane has a neighbour of each.
+    pub fn across(instructions: i64, side: i64) -> Deal {
+        Deal {
+            least: 1,
+            lanes: side,
+            joined: instructions,
+        }
+    }
+
+    /// Whether so many columns (or rows) of a wave can be dealt out so.
+    pub fn divides(&self, extent: i64) -> bool {
+        extent % (self.least * self.lanes * self.joined) == 0
+    }
+
+    /// Whether instructions have what they would have anyway.
+    fn is_plain(&self) -> bool {
+        self.joined == 1
+    }
 
     /// Whether reads of so many neighbours at a time find them beside each other.
     pub fn keeps(&self, neighbours: i64) -> bool {
-        !self.is_joined() || self.least % neighbours == 0
+        self.is_plain() || self.least % neighbours == 0
     }
 
     /// The part of a wave, whose instructions follow each other along a dimension, dealt out.
-    pub fn deal(&self, part: &Fragment, dim: usize) -> Result<Fragment, LayoutError> {
-        if !self.is_joined() {
+    pub fn part(&self, part: &Fragment, dim: usize) -> Result<Fragment, LayoutError> {
+        if self.is_plain() {
             return Ok(part.clone());
         }
         let shape = part.shape().to_vec();
@@ -114,7 +158,7 @@ impl LaneRun {
 
     /// The same of an expression.
     pub fn dealt_expr(&self, place: Expr) -> Expr {
-        if !self.is_joined() {
+        if self.is_plain() {
             return place;
         }
         let own = self.least * self.lanes;

@@ -408,7 +408,10 @@ impl<'f> Units<'f> {
             let root = self.scan.root(buffer);
             if self.scan.loaded.contains(&root) {
                 let own = match m.inst {
-                    Inst::Load | Inst::Store => self.own_range(access, &way.axes, width, env),
+                    Inst::Load | Inst::Store => {
+                        let slots = (width - 1) * i64::from(m.apart) + 1;
+                        self.own_range(access, &way.axes, slots, env)
+                    }
                     // Which registers of the region an instruction takes is its own affair.
                     _ => None,
                 };

@@ -75,12 +75,47 @@ impl Env<'_> {
         }
         let mut moves = Vec::with_capacity(32);
         for lane in Lanes(to.mask & from.mask & taken) {
-            moves.push(self.element_move(source, dest, &from, &to, lane));
+            let whole = self.element_move(source, dest, &from, &to, lane);
+            self.spread_out(code, whole, (source, dest), &mut moves);
         }
         if code.inst == Inst::Load {
             self.fill_moves(warp, code, dest, &to, to.mask & !taken, &mut moves);
         }
         self.carry_out(warp, code, moves);
+    }
+
+    /// A move of elements that stand apart in registers, one by one.
+    fn spread_out(
+        &self,
+        code: &MicroCode,
+        whole: Move,
+        (source, dest): (&Access, &Access),
+        moves: &mut Vec<Move>,
+    ) {
+        if code.apart == 1 {
+            return moves.push(whole);
+        }
+        let info = &self.program.buffers[dest.buffer as usize];
+        let bytes = info.bits() * info.lanes / 8;
+        let elements = source.width.min(dest.width) / info.lanes;
+        moves.extend((0..elements).map(|e| {
+            let (together, apart) = (e * bytes, e * bytes * code.apart);
+            Move {
+                source: match whole.source {
+                    Source::Global(n, at) => Source::Global(n, at + together as usize),
+                    Source::Shared(at) => Source::Shared(at + together as usize),
+                    Source::Local(lane, at) => Source::Local(lane, at + apart),
+                    fill @ Source::Fill(..) => fill,
+                },
+                dest: match whole.dest {
+                    Dest::Global(n, at) => Dest::Global(n, at + together as usize),
+                    Dest::Shared(at) => Dest::Shared(at + together as usize),
+                    Dest::Local(lane, at) => Dest::Local(lane, at + apart),
+                },
+                len: bytes,
+                ..whole
+            }
+        }));
     }
 
     fn element_move(
@@ -143,12 +178,14 @@ impl Env<'_> {
                 bits => (value, bits / 8),
             };
             let at = to.at[lane as usize];
-            moves.push(Move {
+            let whole = Move {
                 lane,
                 source: Source::Fill(value, bytes),
                 dest: self.dest(dest, lane, at),
                 len: byte_len(info, at, dest.width) as u32,
-            });
+            };
+            let source = &self.program.accesses[code.sources[0] as usize];
+            self.spread_out(code, whole, (source, dest), moves);
         }
     }
 

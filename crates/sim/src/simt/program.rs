@@ -323,6 +323,8 @@ pub(super) struct MicroCode {
     /// What a load writes where the predicate is false; one word a scalar, all the same.
     pub otherwise: Option<Slot>,
     pub counter: Option<Counter>,
+    /// Scalars of private memory from each of the elements moved to the next one.
+    pub apart: u32,
     /// The barrier that hears of a bulk load.
     pub arrives: Option<super::bulk::Arrival>,
     /// Whether the compiler may join its pieces into fewer instructions.

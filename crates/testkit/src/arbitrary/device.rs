@@ -102,6 +102,11 @@ impl Gen<'_> {
             dest,
             sources,
             width: self.small(),
+            apart: match (kind, inst) {
+                (MicroKind::G2r | MicroKind::S2r, Inst::Load)
+                | (MicroKind::R2g | MicroKind::R2s, Inst::Store) => self.small() + 1,
+                _ => 1,
+            },
             pred: self.optional(|g| g.bool_expr(2)),
             otherwise: self.optional(|_| Expr::float(0.0, DType::F16)),
             counter: self.optional(|g| g.one_of(&Counter::ALL)),

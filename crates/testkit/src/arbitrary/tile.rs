@@ -150,6 +150,7 @@ impl Gen<'_> {
             warps: [g.small(), g.small()],
             run: g.optional(|g| [g.small(), g.small()]),
             parts: [g.small(), g.small()],
+            across: [g.small(), g.small()],
         });
         let kind = self.one_of(GemmKind::VALUES);
         let barrier = match kind {

@@ -56,7 +56,17 @@ impl<'f> Operands<'f> {
                     let column = |place| plan.dealt_at(is_a, place);
                     Some(transposed_read(read, self.target, column))
                 }
-                None => operand_read(bits, step, trans, self.target),
+                None => {
+                    let read = operand_read(bits, step, trans, self.target);
+                    let across = plan.read_across(is_a);
+                    read.map(|read| match is_a == trans && across > 1 {
+                        true => WarpRead {
+                            vector: across,
+                            ..read
+                        },
+                        false => read,
+                    })
+                }
             };
             self.known.push((key, read.clone()));
             read

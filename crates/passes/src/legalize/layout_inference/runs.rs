@@ -9,6 +9,9 @@
 //! then, in every step;
 //! results are stored once. So such products keep the runs of one instruction, and so do those whose operand
 //! is a fragment, which lies as it is.
+//!
+//! An operand whose rows run across K, of elements smaller than a register, wants neighbours of its rows in
+//! a lane where no reads transpose: one read brings them for as many instructions.
 
 use std::cmp::Reverse;
 
@@ -24,6 +27,10 @@ use crate::legalize::gemm_plan::{Choice, matrix, tiling_by};
 
 /// Bits of the widest read of shared memory.
 const WIDE_READ: i64 = 128;
+
+/// Bits of what a lane reads of a row that runs across K: the swizzles of operands keep so much together
+/// where none of them is read wider.
+const ACROSS_BITS: u32 = 64;
 
 /// How warps share the gemms out, in program order: as the user says, or where he leaves it open so that
 /// the warp that has a row of a sum has all of it, where it is the operand of another product. Where
@@ -154,14 +161,37 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
         if same[0] != at || same.iter().any(|&at| !free[at]) {
             continue;
         }
-        let serves = |run: [u32; 2]| {
+        let fits = |choices: &[Choice], changed: &dyn Fn(GemmPlan) -> GemmPlan| {
             same.iter().all(|&at| {
                 let (g, threads) = gemms[at];
-                let plan = GemmPlan {
-                    run: Some(run),
-                    ..choices[at].plan
-                };
-                tiling_by(func, g, threads, plan).is_some()
+                tiling_by(func, g, threads, changed(choices[at].plan)).is_some()
+            })
+        };
+        let own: Vec<Wish> = wishes
+            .iter()
+            .filter(|(of, _)| *of == class)
+            .map(|(_, wish)| *wish)
+            .collect();
+        if own.iter().all(|wish| wish.shorter) {
+            for dim in [0, 1] {
+                let of_class = same.iter().map(|&at| (gemms[at].0, choices[at].plan));
+                let most = across(func, target, of_class, dim);
+                let lengths = std::iter::successors(Some(most), |n| Some(n / 2));
+                let widest = lengths.take_while(|n| *n > 1).find(|&n| {
+                    fits(choices, &|mut plan| {
+                        plan.across[dim] = n;
+                        plan
+                    })
+                });
+                for &at in &same {
+                    choices[at].plan.across[dim] = widest.unwrap_or(1);
+                }
+            }
+        }
+        let serves = |run: [u32; 2]| {
+            fits(choices, &|plan| GemmPlan {
+                run: Some(run),
+                ..plan
             })
         };
         let of_one = |dim: usize| {
@@ -182,13 +212,44 @@ pub fn decide(func: &Func, uses: &[Use], target: Target, choices: &mut [Choice])
         };
         // They have the same accumulator, so the instruction's own runs are the same too.
         let least = rows_in_a_run(&choices[at].plan.inst) as u32;
-        let own = wishes.iter().filter(|(of, _)| *of == class);
-        let own = own.flat_map(|(_, wish)| wish.runs(least, of_one(wish.dim)));
+        let own = own
+            .iter()
+            .flat_map(|wish| wish.runs(least, of_one(wish.dim)));
         let run = own.into_iter().find(|run| run.is_none_or(serves)).flatten();
         for at in same {
             choices[at].plan.run = run;
         }
     }
+}
+
+/// How many neighbours along a dimension of a sum the lanes of its products should read at once: those of
+/// one read where an operand that lies in shared memory has rows along that dimension, and no reads
+/// transpose. Elements of whole registers are read as fast one by one.
+fn across<'a>(
+    func: &Func,
+    target: Target,
+    gemms: impl Iterator<Item = (&'a GemmOp, GemmPlan)>,
+    dim: usize,
+) -> u32 {
+    let mut most = 1;
+    for (g, plan) in gemms {
+        let (operand, runs_along) = match dim {
+            0 => (&g.a, g.trans_a),
+            _ => (&g.b, !g.trans_b),
+        };
+        let k = matrix(&g.b).map(|b| b[usize::from(g.trans_b)]);
+        let data = &func.buffers[operand.buffer];
+        let sum = &func.buffers[g.c.buffer];
+        let whole = k.is_some_and(|k| k % i64::from(plan.inst.k) == 0);
+        if data.scope != Scope::Shared || sum.layout.is_some() || !whole {
+            return 1;
+        }
+        let bits = data.dtype.bits();
+        if runs_along && matches!(bits, 8 | 16) && !target.machine().ds_read_tr {
+            most = most.max(ACROSS_BITS / bits);
+        }
+    }
+    most
 }
 
 /// What a use of a sum wants of its lanes.

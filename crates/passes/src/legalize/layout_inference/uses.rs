@@ -215,46 +215,50 @@ impl UseFinder<'_> {
         out: &mut Vec<ElementUse>,
         touched: &mut Touched,
     ) {
-        let mut touch = |buffer: Buffer, indices: &[Expr], write: bool, span: Span| {
-            let data = &self.func.buffers[buffer];
-            match data.scope {
-                Scope::Fragment => {
-                    let extents = const_shape(&data.shape);
-                    let map = extents.and_then(|e| from_expr::access(vars, indices, shape, &e));
-                    let known = out.iter().any(|a: &ElementUse| {
-                        a.buffer == buffer && a.write == write && a.map == map && map.is_some()
-                    });
-                    if !known {
-                        out.push(ElementUse {
-                            buffer,
-                            write,
-                            own: map.as_ref().is_some_and(is_identity),
-                            map,
-                            span,
+        let mut touch =
+            |buffer: Buffer, indices: &[Expr], write: bool, single: bool, span: Span| {
+                let data = &self.func.buffers[buffer];
+                match data.scope {
+                    Scope::Fragment => {
+                        let extents = const_shape(&data.shape);
+                        let map = extents.and_then(|e| from_expr::access(vars, indices, shape, &e));
+                        let known = out.iter().any(|a: &ElementUse| {
+                            a.buffer == buffer && a.write == write && a.map == map && map.is_some()
                         });
+                        if !known {
+                            out.push(ElementUse {
+                                buffer,
+                                write,
+                                own: map.as_ref().is_some_and(is_identity),
+                                map,
+                                span,
+                            });
+                        }
+                    }
+                    _ => {
+                        touched.add(data);
+                        // What is updated element by element is best a row of the wave's lanes.
+                        if !single || data.dtype.bits() < 32 {
+                            touched.run_along(vars, indices);
+                        }
                     }
                 }
-                _ => {
-                    touched.add(data);
-                    touched.run_along(vars, indices);
-                }
-            }
-        };
+            };
         for stmt in block {
             tilewright_ir::visit::stmt_exprs(stmt, &mut |e| {
                 e.walk(&mut |node| {
                     if let ExprKind::Load { buffer, indices } = node.kind() {
-                        touch(*buffer, indices, false, stmt.span);
+                        touch(*buffer, indices, false, false, stmt.span);
                     }
                 });
             });
             match &stmt.kind {
                 StmtKind::Store {
                     buffer, indices, ..
-                }
-                | StmtKind::Thread(ThreadOp::AtomicRmw {
+                } => touch(*buffer, indices, true, false, stmt.span),
+                StmtKind::Thread(ThreadOp::AtomicRmw {
                     buffer, indices, ..
-                }) => touch(*buffer, indices, true, stmt.span),
+                }) => touch(*buffer, indices, true, true, stmt.span),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@ use tilewright_ir::{
     Access, Block, Buffer, CopyKind, CopyOp, DType, Expr, ExprKind, Inst, MicroKind, MicroOp,
     Region, RegionDim, Scope, Span, Stmt, StmtKind, VarKind,
 };
-use tilewright_layout::Fragment;
+use tilewright_layout::{Fragment, InRuns};
 
 use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::layout_inference::{Touched, copy_shape, narrowed, region_map};
@@ -144,21 +144,31 @@ impl Lower<'_> {
     pub(super) fn register_copy(&mut self, c: RegisterCopy<'_>, span: Span, out: &mut Block) {
         let region = c.memory.region;
         let memory = region.buffer;
-        let width = match c.memory.order.last() {
-            Some(&dim) => c
-                .fragment
-                .vector_width(dim)
-                .min(self.memory_width(region, &c.inside)),
-            None => 1,
-        };
+        let mut width = 1;
+        let mut apart = None;
+        if let Some(&dim) = c.memory.order.last() {
+            let most = self.memory_width(region, &c.inside);
+            width = c.fragment.vector_width(dim).min(most);
+            apart = self.apart(&c, dim, [width, most]);
+            width = apart.as_ref().map_or(width, |runs| runs.even.min(most));
+        }
         let whole = self.func.buffers[memory].dtype.fills_bytes(width as u32);
         let width = if whole { width.max(1) } else { 1 };
-        let count = c.fragment.slots() / width;
+        let placed = apart.as_ref().map_or(c.fragment, |runs| &runs.fragment);
+        let count = placed.slots() / width;
         let (axis, n) = self.var("c", VarKind::Loop);
         let slot = if width == 1 { n } else { n * width };
-        let Some(points) = self.points_in(c.fragment, &slot, axis, count) else {
+        let Some(points) = self.points_in(placed, &slot, axis, count) else {
             return self.give_up(span, "the layout of this copy has no closed form");
         };
+        let register = match &apart {
+            None => Some(slot.clone()),
+            Some(runs) => self.slot_in(c.fragment, &runs.fragment, &slot, (axis, count)),
+        };
+        let Some(register) = register else {
+            return self.give_up(span, "the layout of this copy has no closed form");
+        };
+        let apart = apart.map_or(1, |runs| runs.apart);
         let mut next = c.memory.order.iter();
         let mut at = Vec::new();
         for dim in &region.dims {
@@ -219,7 +229,6 @@ impl Lower<'_> {
             return;
         }
         let zero = Expr::i32(0);
-        let register = slot;
         // A fragment is not an array of its slots yet, a temporary is one already.
         let slots = match (
             self.scope(c.registers),
@@ -270,6 +279,7 @@ impl Lower<'_> {
                 dest,
                 sources: vec![source],
                 width: width as u32,
+                apart: apart as u32,
                 pred,
                 otherwise,
                 counter: None,
@@ -277,6 +287,16 @@ impl Lower<'_> {
             }),
             span,
         ));
+    }
+
+    /// The order of the slots in which more of them are neighbours in memory than follow each other.
+    fn apart(&self, c: &RegisterCopy<'_>, dim: usize, [own, most]: [i64; 2]) -> Option<InRuns> {
+        let size: i64 = c.fragment.shape().iter().product();
+        let full = c.fragment.threads() * c.fragment.slots() == size * c.fragment.replicas();
+        let dtype = self.dtype(c.registers);
+        let bytes = dtype.lanes == 1 && dtype.scalar.bits() % 8 == 0;
+        let runs = (own < most && full && bytes).then(|| c.fragment.in_runs(dim));
+        runs.flatten().filter(|runs| runs.even > own)
     }
 
     /// The points at `slot = axis · width`, simplified with the axis's range.
@@ -398,6 +418,7 @@ impl Lower<'_> {
                     slot: None,
                 }],
                 width: width as u32,
+                apart: 1,
                 pred: None,
                 otherwise: None,
                 counter: None,

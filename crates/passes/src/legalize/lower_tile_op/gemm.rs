@@ -3,7 +3,7 @@
 //! The plan says which instruction and which warps; here its operands are loaded. Where the machine
 //! has `ldmatrix` 16-bit operands come by it, straight or transposed; where it has reads that
 //! transpose, operands whose rows run along M or N come by those; everything else by vector
-//! loads along the placement of the operand. Rows, columns and steps past the tile are zero. The
+//! loads along the placement of the operand, of which the plan may give a lane neighbours in such rows. Rows, columns and steps past the tile are zero. The
 //! metadata of a sparse factor comes by vector loads, too; scales come like operands, one element a lane
 //! and tile.
 
@@ -612,6 +612,7 @@ impl Lower<'_> {
                     at,
                 }],
                 width: 8,
+                apart: 1,
                 pred: None,
                 otherwise: None,
                 counter: None,
@@ -670,6 +671,7 @@ impl Lower<'_> {
                 dest: access(c, plan.c_slots(), c_at),
                 sources,
                 width: 1,
+                apart: 1,
                 pred: None,
                 otherwise: None,
                 counter: None,

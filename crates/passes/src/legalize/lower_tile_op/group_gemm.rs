@@ -92,6 +92,7 @@ impl Lower<'_> {
                 dest,
                 sources: vec![a, b],
                 width: 1,
+                apart: 1,
                 pred: None,
                 otherwise: None,
                 counter: Some(Counter::Wgmma),

@@ -118,6 +118,7 @@ impl Lower<'_> {
                 at: vec![Expr::i32(0)],
             }],
             width: 1,
+            apart: 1,
             pred: None,
             otherwise: None,
             counter: None,

@@ -141,7 +141,8 @@ impl Lower<'_> {
         span: Span,
         out: &mut Block,
     ) {
-        let lanes = self.run_length(layout, &body);
+        let (ordered, lanes) = self.run_length(layout, &body);
+        let layout = ordered.as_ref().unwrap_or(layout);
         let rounds = layout.slots() / lanes;
         let dtype = index_type(layout);
         let name = if lanes == 1 { "s" } else { "c" };
@@ -234,14 +235,23 @@ impl Lower<'_> {
         memory_only
     }
 
-    /// How many slots in a row may become one access of memory.
-    fn run_length(&self, layout: &Fragment, body: &Block) -> i64 {
+    /// How many slots in a row may become one access of memory, in another order of the slots where more
+    /// may then.
+    fn run_length(&self, layout: &Fragment, body: &Block) -> (Option<Fragment>, i64) {
         let lanes = self.memory_lanes(body);
         let Some(last) = layout.shape().len().checked_sub(1).filter(|_| lanes > 1) else {
-            return 1;
+            return (None, 1);
         };
-        let run = lanes.min(layout.vector_width(last));
-        if layout.slots() % run == 0 { run } else { 1 }
+        let own = layout.vector_width(last);
+        let ordered = (own < lanes).then(|| layout.in_runs(last)).flatten();
+        let ordered = ordered.map(|runs| runs.fragment);
+        let wider = ordered.map(|f| (f.vector_width(last), Some(f)));
+        let (width, ordered) = wider.filter(|w| w.0 > own).unwrap_or((own, None));
+        let run = lanes.min(width);
+        match layout.slots() % run {
+            0 => (ordered, run),
+            _ => (None, 1),
+        }
     }
 
     /// Elements of the narrowest type that the statements touch in memory, in 16 bytes; one
@@ -365,6 +375,26 @@ impl Lower<'_> {
         let at = self.simplify_here(&at, &points.layout, slot);
         known.insert(key, at.clone());
         Some(at)
+    }
+
+    /// The slot of what another fragment has in a slot, where both give it to the same thread.
+    pub(super) fn slot_in(
+        &mut self,
+        fragment: &Fragment,
+        other: &Fragment,
+        slot: &Expr,
+        axis: (Var, i64),
+    ) -> Option<Expr> {
+        let known = self.ranges.len();
+        self.ranges.push(axis);
+        let points = self.points(other, slot);
+        let at = points.and_then(|points| {
+            let form = slot_form(&points, fragment, Form::identity(other.shape()))?;
+            let at = to_expr::form(&form, &[self.tid_in(slot.dtype()), slot.clone()]).remove(0);
+            Some(self.simplify_here(&at, other, slot))
+        });
+        self.ranges.truncate(known);
+        at
     }
 
     /// A parallel loop whose extents are known at run time: threads take points in turn, in

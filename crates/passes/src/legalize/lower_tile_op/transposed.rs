@@ -95,6 +95,7 @@ impl Lower<'_> {
                 at,
             }],
             width: read.elements as u32,
+            apart: 1,
             pred: None,
             otherwise: None,
             counter: None,

@@ -101,6 +101,7 @@ impl Vectorizer<'_> {
                 dest,
                 sources: vec![source],
                 width: vector.width as u32,
+                apart: 1,
                 pred: vector.pred.clone(),
                 otherwise: None,
                 counter: None,

@@ -136,7 +136,15 @@ impl Compiler<'_> {
                         op.width
                     ));
                 }
-                (op.width, op.width, None)
+                let spread = (op.width - 1) * op.apart + 1;
+                let of = |space: &Space| match space {
+                    Local(_) => spread,
+                    _ => op.width,
+                };
+                if op.apart != 1 && bits % 8 != 0 {
+                    return invalid(format!("elements of {bits} bits that stand apart"));
+                }
+                (of(&dest.space), of(&source.space), None)
             }
             Inst::LdMatrix { tiles, trans } | Inst::StMatrix { tiles, trans } => {
                 spread = Spread::matrix(tiles, bits, trans);
@@ -303,6 +311,7 @@ impl Compiler<'_> {
             pred,
             otherwise,
             counter: op.counter,
+            apart: op.apart,
             arrives,
             joined: op.may_be_joined(self.func),
             mma,

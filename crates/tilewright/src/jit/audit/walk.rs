@@ -298,7 +298,8 @@ impl Expectation<'_> {
                     self.own(own, "loads of the loop are under a condition");
                 }
                 let bits = self.func.buffers[op.dest.region.buffer].dtype.bits();
-                if source == Some(Scope::Shared) && op.width * bits < 32 {
+                let packed = op.width * bits < 32 || op.apart > 1 && bits < 32;
+                if source == Some(Scope::Shared) && packed {
                     let why = "elements smaller than a register are read from LDS and packed";
                     self.own(LGKMCNT, why);
                 }

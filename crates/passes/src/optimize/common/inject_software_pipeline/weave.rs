@@ -159,7 +159,7 @@ fn own_registers(read: &mut MicroOp) {
         return;
     };
     let first = Analyzer::new().simplify(at);
-    if first.as_int().is_some() {
+    if first.as_int().is_some() && read.apart == 1 {
         let dtype = dim.extent.dtype();
         dim.start = first.clone();
         dim.extent = Expr::int(read.width.into(), dtype);
