@@ -13,12 +13,17 @@
 //! tw::load_buffer<16>(staged, c * 8, A_tensor,
 //!     (unsigned)(tx / 4 * 1024 + tx % 4 * 8) * 2, (unsigned)((by * 128 + c * 32) * 1024 + k * 32) * 2);
 //! ```
+//!
+//! Where a condition says whether a lane loads or has zeros, a lane that does not reads past the end:
+//! no branch, and no address in 64 bits for it.
 
-use tilewright_ir::{Buffer, BufferOrigin, Counter, Func, Inst, MicroOp, Scope};
+use tilewright_ir::{Buffer, BufferOrigin, Counter, Func, Inst, MicroOp, Scope, Span};
 
 use crate::Emit;
 use crate::device::Piece;
 use crate::kernel::Emitter;
+use crate::micro::is_zero;
+use crate::tensor_offset::bytes_of;
 use crate::tensors::const_bytes;
 
 impl Emitter<'_> {
@@ -37,13 +42,27 @@ impl Emitter<'_> {
             return Ok(None);
         }
         let bytes = bits / 8;
-        let Some(offset) = self.offset_of(source) else {
-            return Ok(None);
-        };
         let bits = self.func.buffers[tensor].dtype.bits();
-        let lane = self.in_bytes(&offset.lane, bits)?;
-        let shared = self.in_bytes(&offset.shared, bits)?;
-        let to = self.access(&op.dest, tilewright_ir::Span::NONE)?;
+        let zeros = op.otherwise.as_ref().is_some_and(is_zero);
+        let (lane, shared) = match (self.offset_of(source), &op.pred) {
+            (Some(offset), _) => (
+                self.in_bytes(&offset.lane, bits)?,
+                self.in_bytes(&offset.shared, bits)?,
+            ),
+            // Where the condition holds the whole offset is in the tensor, though parts may not be.
+            (None, Some(_)) if zeros => {
+                let place = self.access(source, Span::NONE)?;
+                (bytes_of(&place.offset.text, bits), "0".to_string())
+            }
+            (None, _) => return Ok(None),
+        };
+        let lane = match &op.pred {
+            Some(pred) if zeros && !self.settled(pred).is_int(1) => {
+                format!("{} ? {lane} : -1u", self.scalar(pred)?)
+            }
+            _ => lane,
+        };
+        let to = self.access(&op.dest, Span::NONE)?;
         self.needs.piece(Piece::BufferLoad);
         Ok(Some(format!(
             "tw::load_buffer<{bytes}>({}, {}, {name}, {lane}, {shared});",

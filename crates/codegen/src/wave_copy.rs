@@ -104,7 +104,8 @@ impl Emitter<'_> {
         let mut kept = self.loops > 0;
         for e in first.at.iter().chain(&first.slot) {
             e.walk(&mut |node| {
-                kept &= node.as_var().is_none_or(|v| self.unrolled.contains(&v));
+                let constant = |v| self.unrolled.contains(&v) || self.settled.contains_key(&v);
+                kept &= node.as_var().is_none_or(constant);
             });
         }
         let to = self.access(&first, span)?;
