@@ -163,7 +163,7 @@ impl<'a> Verifier<'a> {
                 .is_some_and(|b| b.scope == Scope::Global),
             _ => false,
         };
-        if !global || bytes == 0 || bytes % 16 != 0 {
+        if !global || bytes == 0 || !bytes.is_multiple_of(16) {
             self.fail(
                 "prefetch",
                 "what is fetched ahead is a multiple of 16 bytes of a tensor",

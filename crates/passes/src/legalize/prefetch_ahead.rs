@@ -357,7 +357,7 @@ impl Tile {
         debug_assert_eq!(at.len(), func.buffers[buffer].shape.len());
         let kind = ExprKind::AddressOf {
             buffer,
-            indices: at.into(),
+            indices: at,
         };
         let fetch = DeviceOp::Prefetch {
             address: Expr::new(kind, DType::HANDLE, self.span),

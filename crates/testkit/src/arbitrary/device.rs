@@ -178,7 +178,7 @@ impl Gen<'_> {
             },
             10 => {
                 let buffer = self.workspace(DType::F16, &[16, 16]);
-                let indices = vec![Expr::i32(1), Expr::i32(0)].into();
+                let indices = vec![Expr::i32(1), Expr::i32(0)];
                 let kind = ExprKind::AddressOf { buffer, indices };
                 DeviceOp::Prefetch {
                     address: Expr::new(kind, DType::HANDLE, Span::NONE),
