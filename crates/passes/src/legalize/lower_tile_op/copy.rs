@@ -294,7 +294,7 @@ impl Lower<'_> {
         let size: i64 = c.fragment.shape().iter().product();
         let full = c.fragment.threads() * c.fragment.slots() == size * c.fragment.replicas();
         let dtype = self.dtype(c.registers);
-        let bytes = dtype.lanes == 1 && dtype.scalar.bits() % 8 == 0;
+        let bytes = dtype.lanes == 1 && dtype.scalar.bits().is_multiple_of(8);
         let runs = (own < most && full && bytes).then(|| c.fragment.in_runs(dim));
         runs.flatten().filter(|runs| runs.even > own)
     }

@@ -141,7 +141,7 @@ impl Compiler<'_> {
                     Local(_) => spread,
                     _ => op.width,
                 };
-                if op.apart != 1 && bits % 8 != 0 {
+                if op.apart != 1 && !bits.is_multiple_of(8) {
                     return invalid(format!("elements of {bits} bits that stand apart"));
                 }
                 (of(&dest.space), of(&source.space), None)
