@@ -717,6 +717,16 @@ const LOWER_FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "loop",
+        "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1 apart=0",
+        "micro-count",
+    ),
+    (
+        "loop",
+        "mma F[0 +: 64, 0 +: 64] at [0, 0], F[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"mfma.16x16x16.float16.float32\" width=1 apart=4",
+        "micro-count",
+    ),
+    (
+        "loop",
         "s2r S[0 +: 64, 0 +: 64] at [0, 0] -> F[0 +: 64, 0 +: 64] at [0, 0] inst=\"load\" width=1 otherwise=0",
         "micro-otherwise",
     ),
