@@ -17,7 +17,9 @@
 //! Where a condition says whether a lane loads or has zeros, a lane that does not reads past the end:
 //! no branch, and no address in 64 bits for it.
 
-use tilewright_ir::{Buffer, BufferOrigin, Counter, Func, Inst, MicroOp, Scope, Span};
+use tilewright_ir::{
+    Access, Buffer, BufferOrigin, Counter, ExprKind, Func, Inst, MicroOp, Scope, Span, VarKind,
+};
 
 use crate::Emit;
 use crate::device::Piece;
@@ -49,8 +51,9 @@ impl Emitter<'_> {
                 self.in_bytes(&offset.lane, bits)?,
                 self.in_bytes(&offset.shared, bits)?,
             ),
-            // Where the condition holds the whole offset is in the tensor, though parts may not be.
-            (None, Some(_)) if zeros => {
+            // Where the condition holds the whole offset is in the tensor, though parts may not be. From where
+            // the kernel works out a start, the compiler does better with pointers that it keeps.
+            (None, Some(_)) if zeros && !self.starts_at_a_value(source) => {
                 let place = self.access(source, Span::NONE)?;
                 (bytes_of(&place.offset.text, bits), "0".to_string())
             }
@@ -68,6 +71,19 @@ impl Emitter<'_> {
             "tw::load_buffer<{bytes}>({}, {}, {name}, {lane}, {shared});",
             to.name, to.offset.text
         )))
+    }
+
+    /// Whether a value that has a name, or one from memory, is in the place of an access.
+    fn starts_at_a_value(&self, access: &Access) -> bool {
+        let mut found = false;
+        for e in &access.at {
+            e.walk_distinct(&mut |node| match node.kind() {
+                ExprKind::Var(var) => found |= self.func.vars[*var].kind == VarKind::Let,
+                ExprKind::Load { .. } => found = true,
+                _ => {}
+            });
+        }
+        found
     }
 }
 

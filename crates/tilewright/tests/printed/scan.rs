@@ -203,6 +203,8 @@ impl<'t> Scan<'t> {
         let given = self.template();
         let op = match name {
             "load" | "store" => format!("{name} {given}"),
+            "load_row" | "load_apart" => format!("load {}", apart(&given)),
+            "store_apart" => format!("store {}", apart(&given)),
             "load_buffer" => {
                 let before = &self.text[..self.text.len() - self.rest.len()];
                 let registers = self.rest.trim_start_matches('(').split(',').next();
@@ -211,7 +213,10 @@ impl<'t> Scan<'t> {
                 if element.is_some_and(|size| size.to_string() == given) {
                     return;
                 }
-                format!("load {given}")
+                // Lanes that a condition leaves out read past the end.
+                let list = self.group('(', ')').unwrap_or("");
+                let guarded = guarded || list.contains(" : -1u");
+                return self.op(format!("load {given}"), guarded);
             }
             "drop"
                 if self
@@ -302,6 +307,11 @@ impl<'t> Scan<'t> {
             false => String::new(),
         }
     }
+}
+
+/// `4, 8`: four elements whose registers are eight apart.
+fn apart(given: &str) -> String {
+    given.replace(", ", " apart ")
 }
 
 /// Commas that stand in no brackets.

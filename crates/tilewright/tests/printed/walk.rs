@@ -151,8 +151,12 @@ impl Walk<'_> {
                 }
                 // What lies in one access is aligned to the largest power of two in its size.
                 let piece = (1 << bytes.trailing_zeros()).min(16);
+                let what = match op.apart {
+                    1 => piece.to_string(),
+                    apart => format!("{} apart {apart}", piece * 8 / dtype.bits()),
+                };
                 for _ in 0..bytes / piece {
-                    self.op(format!("{name} {piece}"), guarded || op.pred.is_some());
+                    self.op(format!("{name} {what}"), guarded || op.pred.is_some());
                 }
             }
             Inst::CpAsync => self.op(format!("cp_async {bytes}"), some),
