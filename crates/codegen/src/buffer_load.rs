@@ -29,8 +29,9 @@ use crate::tensor_offset::bytes_of;
 use crate::tensors::const_bytes;
 
 impl Emitter<'_> {
-    /// The statement that loads what the micro-op does at a point, where it can be one of these.
-    pub(crate) fn buffer_load(&mut self, op: &MicroOp) -> Emit<Option<String>> {
+    /// The statement that loads what the micro-op does at a point, where it can be one of these, and whether
+    /// it says itself which lanes have zeros.
+    pub(crate) fn buffer_load(&mut self, op: &MicroOp) -> Emit<Option<(String, bool)>> {
         let Some(tensor) = counted_load(self.func, op) else {
             return Ok(None);
         };
@@ -67,10 +68,11 @@ impl Emitter<'_> {
         };
         let to = self.access(&op.dest, Span::NONE)?;
         self.needs.piece(Piece::BufferLoad);
-        Ok(Some(format!(
+        let line = format!(
             "tw::load_buffer<{bytes}>({}, {}, {name}, {lane}, {shared});",
             to.name, to.offset.text
-        )))
+        );
+        Ok(Some((line, zeros)))
     }
 
     /// Whether a value that has a name, or one from memory, is in the place of an access.

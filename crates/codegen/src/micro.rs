@@ -249,13 +249,13 @@ impl Emitter<'_> {
         };
         let (source, dest) = (self.access(source, span)?, self.access(&op.dest, span)?);
         let (_, scalars) = self.pieces(op);
-        let loads = self.buffer_load(op)?;
-        if let (Some(line), Some(value)) = (&loads, &op.otherwise)
-            && is_zero(value)
-        {
-            self.out.line(line);
-            return Ok(());
-        }
+        let loads = match self.buffer_load(op)? {
+            Some((line, true)) => {
+                self.out.line(line);
+                return Ok(());
+            }
+            loads => loads.map(|(line, _)| line),
+        };
         let transfer = |e: &mut Self| match loads {
             Some(line) => {
                 e.out.line(line);

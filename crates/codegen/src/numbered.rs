@@ -124,6 +124,10 @@ impl Uses<'_> {
             }),
         }
         stmt_exprs(stmt, &mut |e| self.expr(e));
+        // What stands before a body is read where nothing waits for products of the body.
+        if !child_blocks(stmt).is_empty() {
+            stmt_exprs(stmt, &mut |e| self.refuse(e));
+        }
         let constant = match &stmt.kind {
             StmtKind::For(l) => match (&l.kind, l.axes.as_slice()) {
                 (LoopKind::Unroll { factor: None } | LoopKind::Vectorized, [axis]) => {
@@ -146,7 +150,9 @@ impl Uses<'_> {
     fn micro_op(&mut self, op: &MicroOp) {
         let axes: Vec<Var> = op.axes.iter().map(|(var, _)| *var).collect();
         self.constants.extend(&axes);
-        let moves = matches!(op.inst, Inst::Load | Inst::Store) && op.otherwise.is_none();
+        // Loads that are counted fill arrays of the compiler's.
+        let plain = op.otherwise.is_none() && op.counter.is_none();
+        let moves = matches!(op.inst, Inst::Load | Inst::Store) && plain;
         for source in &op.sources {
             self.access(source, moves);
         }
@@ -176,6 +182,14 @@ impl Uses<'_> {
                 self.sums.remove(buffer);
             }
             _ => {}
+        });
+    }
+
+    fn refuse(&mut self, e: &Expr) {
+        e.walk_distinct(&mut |node| {
+            if let ExprKind::Load { buffer, .. } = node.kind() {
+                self.sums.remove(buffer);
+            }
         });
     }
 
