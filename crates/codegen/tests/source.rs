@@ -233,3 +233,48 @@ fn tile_ir_is_refused() {
     let error = generate(&func, Target::Sm80, Options::default()).expect_err("not device IR");
     assert_eq!(error.code.0, "codegen-not-device-ir");
 }
+
+/// A wave's product of 256 sums, and what else is done with them.
+fn sums(before: &str, behind: &str) -> String {
+    let body = format!(
+        "
+    alloc a: local float16[32]
+    alloc b: local float16[32]
+    alloc c: local float32[256]
+    {before}
+    mma for i < 8, j < 8 do a[0 +: 32] at [i * 4], b[0 +: 32] at [j * 4] -> c[0 +: 256] at [i * 32 + j * 4] inst=\"mfma.16x16x16.float16.float32\" width=1
+    {behind}
+"
+    );
+    kernel(&body, Target::Gfx942)
+}
+
+#[test]
+fn sums_of_most_of_a_waves_registers_have_numbers() {
+    let all = "for s in unroll(0, 256) { C[0] = c[s] }";
+    let text = sums("for s in unroll(0, 256) { c[s] = 0.0 }", all);
+    has(&text, "constexpr int c = 0; // a0 to a255");
+    has(&text, "tw::set_sum<float>(c + s, 0.0f);");
+    has(
+        &text,
+        "tw::mfma_16x16x16_float16(c + i * 32 + j * 4, a.at(i * 4), b.at(j * 4));",
+    );
+    has(&text, "C[0] = tw::sum<float>(c + s);");
+    // Written elements are waited for before and behind, read ones before.
+    assert_eq!(text.matches("tw::settle_sums();").count(), 3, "{text}");
+}
+
+#[test]
+fn sums_that_are_used_otherwise_stay_an_array() {
+    for (why, behind) in [
+        ("an index that no unrolling settles", "C[0] = c[tx]"),
+        (
+            "a serial loop's index",
+            "for s in serial(0, 256) { C[0] = c[s] }",
+        ),
+        ("an element before a body", "if c[0] > 0.0 { C[0] = 1.0 }"),
+    ] {
+        let text = sums("", behind);
+        assert!(text.contains("float c[256];"), "{why}:\n{text}");
+    }
+}
