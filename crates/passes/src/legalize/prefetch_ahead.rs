@@ -19,6 +19,8 @@
 //!   copy X[bx, 0 +: 8192] -> x[0, 0 +: 8192]
 //! ```
 //! A tile of several rows that are apart is fetched by a thread for each (`if tx < 32 && …`).
+//! The fetch is the first thing that a block does, also where it copies the tile later: a softmax reads its
+//! row for the maximum before that.
 //!
 //! For kernels of many blocks that each read tiles of their own once, and write about as much: no product,
 //! no loop that reads further tiles, blocks in the order of the grid, no rows of few bytes. Values are what they were. What was decided is a remark
@@ -31,7 +33,7 @@ use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Block, BufferOrigin, Code, CopyKind, CopyOp, DType, DeviceOp, Diagnostic, Diagnostics, Expr,
     ExprKind, Func, Kernel, Loop, LoopKind, Machine, Region, RegionDim, Scope, Severity, Span,
-    Stmt, StmtKind, Target, ThreadOp, TileOp, Var,
+    Stmt, StmtKind, Target, ThreadOp, TileOp, Var, VarKind,
 };
 
 use crate::Changed;
@@ -98,6 +100,7 @@ struct Stream {
 struct Tile {
     /// The copy that reads it.
     span: Span,
+    /// Where it lies, by the block's place alone.
     region: Region,
     /// The dimension of its rows, and how many there are.
     rows: Option<(usize, i64)>,
@@ -116,12 +119,12 @@ impl Stream {
         let mut analyzer = Analyzer::for_func(func);
         analyzer.enter_kernel(func, kernel);
         let mut tiles = Vec::new();
+        let mut once = Vec::new();
         find(
-            func,
-            &mut analyzer,
+            (func, &mut analyzer, &mut once),
             &kernel.body,
-            &mut |analyzer, copy, span| {
-                tiles.extend(Tile::of(func, kernel, analyzer, copy, span));
+            &mut |analyzer, once, copy, span| {
+                tiles.extend(Tile::of(func, kernel, (analyzer, once), copy, span));
             },
         )?;
         if tiles.is_empty() {
@@ -154,11 +157,10 @@ impl Stream {
         let kernel = &func.kernels[at];
         let ahead = Ahead::of(func, kernel, self.blocks);
         let thread = thread(func, kernel);
-        let before = |span: Span| {
-            let tile = self.tiles.iter().find(|tile| tile.span == span)?;
-            Some(tile.fetch(func, &ahead, &thread))
-        };
-        insert(&mut body, &before);
+        let is_alloc = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Alloc(_));
+        let allocs = body.iter().take_while(|stmt| is_alloc(stmt)).count();
+        let fetches = self.tiles.iter().map(|tile| tile.fetch(func, &ahead, &thread));
+        body.splice(allocs..allocs, fetches);
         func.kernels[at].body = body;
     }
 }
@@ -179,21 +181,25 @@ fn only_reads_tiles(kernel: &Kernel) -> Result<(), Why> {
     why.map_or(Ok(()), |why| Err(why.into()))
 }
 
-/// Calls `f` on the copies that each block does once.
+/// The variables of loops of one iteration, each with its value.
+type Once = Vec<(Var, Expr)>;
+
+/// Calls `f` on the copies that each block does once, with the loops around them.
 fn find(
-    func: &Func,
-    analyzer: &mut Analyzer,
+    (func, analyzer, once): (&Func, &mut Analyzer, &mut Once),
     block: &Block,
-    f: &mut dyn FnMut(&mut Analyzer, &CopyOp, Span),
+    f: &mut dyn FnMut(&mut Analyzer, &Once, &CopyOp, Span),
 ) -> Result<(), Why> {
     for stmt in block {
         match &stmt.kind {
             StmtKind::Tile(TileOp::Copy(copy)) if copy.kind == CopyKind::Sync => {
-                f(analyzer, copy, stmt.span);
+                f(analyzer, once, copy, stmt.span);
             }
             StmtKind::For(l) if is_once(l) => {
                 analyzer.enter_loop(func, l);
-                let found = find(func, analyzer, &l.body, f);
+                once.push((l.axes[0].var, l.axes[0].start.clone()));
+                let found = find((func, analyzer, once), &l.body, f);
+                once.pop();
                 analyzer.pop();
                 found?;
             }
@@ -202,7 +208,7 @@ fn find(
             _ => {
                 let mut more = false;
                 for inner in child_blocks(stmt) {
-                    find(func, analyzer, inner, &mut |_, _, _| more = true)?;
+                    find((func, analyzer, once), inner, &mut |_, _, _, _| more = true)?;
                 }
                 if more {
                     return Err("a loop or a branch copies tiles".into());
@@ -241,11 +247,18 @@ impl Tile {
     fn of(
         func: &Func,
         kernel: &Kernel,
-        analyzer: &mut Analyzer,
+        (analyzer, once): (&mut Analyzer, &Once),
         copy: &CopyOp,
         span: Span,
     ) -> Option<Tile> {
-        let region = &copy.src;
+        let mut region = copy.src.clone();
+        for dim in &mut region.dims {
+            let start = replaced(&dim.start, once);
+            if start != dim.start {
+                dim.start = analyzer.simplify(&start);
+            }
+        }
+        let region = &region;
         let data = &func.buffers[region.buffer];
         if data.scope != Scope::Global
             || !matches!(data.origin, BufferOrigin::Param)
@@ -320,6 +333,22 @@ impl Tile {
             if !analyzer.prove_le(&zero, &start).is_yes() {
                 return None;
             }
+        }
+        let of_block = |var: Var| {
+            let kind = &func.vars[var].kind;
+            matches!(
+                kind,
+                VarKind::BlockIdx(_) | VarKind::Symbol | VarKind::Param
+            )
+        };
+        let mut known = true;
+        for dim in &region.dims {
+            dim.start.walk(&mut |node| {
+                known &= node.as_var().is_none_or(of_block);
+            });
+        }
+        if !known {
+            return None;
         }
         Some(Tile {
             span,
@@ -418,12 +447,17 @@ impl Ahead {
 
     /// What an expression is in that block.
     fn of_block(&self, e: &Expr) -> Expr {
-        e.rewrite(&mut |node| {
-            let var = node.as_var()?;
-            let of = self.indices.iter().find(|(v, _)| *v == var);
-            of.map(|(_, index)| index.clone())
-        })
+        replaced(e, &self.indices)
     }
+}
+
+/// An expression with values in place of variables.
+fn replaced(e: &Expr, values: &[(Var, Expr)]) -> Expr {
+    e.rewrite(&mut |node| {
+        let var = node.as_var()?;
+        let of = values.iter().find(|(v, _)| *v == var);
+        of.map(|(_, value)| value.clone())
+    })
 }
 
 /// The number of the thread in its block.
@@ -452,23 +486,6 @@ fn is_own(func: &Func, analyzer: &mut Analyzer, region: &Region, var: Var) -> bo
         let end = start.clone() + extent.clone().cast_to(start.dtype());
         analyzer.prove_le(&end, &later).is_yes()
     })
-}
-
-fn insert(block: &mut Block, before: &dyn Fn(Span) -> Option<Stmt>) {
-    let mut at = 0;
-    while at < block.len() {
-        match &mut block[at].kind {
-            StmtKind::Tile(TileOp::Copy(_)) => {
-                if let Some(stmt) = before(block[at].span) {
-                    block.insert(at, stmt);
-                    at += 1;
-                }
-            }
-            StmtKind::For(l) if is_once(l) => insert(&mut l.body, before),
-            _ => {}
-        }
-        at += 1;
-    }
 }
 
 fn names_memory(e: &Expr) -> bool {
