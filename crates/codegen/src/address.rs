@@ -112,7 +112,11 @@ impl Emitter<'_> {
         let xor = self.analyzer.simplify(&(xor + split.xor));
         let add = self.analyzer.simplify(&(add + split.add));
         if own.iter().all(|e| e.is_int(0)) && xor.is_int(0) {
-            return Ok(placed(self.expr(&add, 0)?));
+            let sum = self.expr(&add, 0)?;
+            return Ok(placed(sum).map(|placed| Placed {
+                known: Some((Code::primary("0".to_string()), add)),
+                ..placed
+            }));
         }
         let mut code = self.called(placing, &own)?;
         if !xor.is_int(0) {

@@ -12,6 +12,9 @@ use crate::kernel::Emitter;
 use crate::place::Kind;
 use crate::{Emit, unsupported};
 
+/// Bits in which descriptors count addresses. Source: PTX ISA, matrix descriptor.
+const DESCRIPTOR_UNIT: u32 = 128;
+
 /// The register arrays that products of warp groups read and add to.
 pub(crate) fn registers_of(kernel: &Kernel, scope: impl Fn(Buffer) -> Scope) -> Vec<Buffer> {
     let mut found = Vec::new();
@@ -110,10 +113,22 @@ impl Emitter<'_> {
         };
         let [high, low] = described.words(major);
         let place = self.access(access, span)?;
-        Ok(format!(
-            "tw::tile({high:#x}, {low:#x}, {})",
-            place.in_shared()
-        ))
+        let tile = |place: &str| format!("tw::tile({high:#x}, {low:#x}, {place})");
+        // What the address counts in is added by itself: of a sum of elements the compiler does not know
+        // that each summand can be divided, and works the shift out for every step.
+        let unit = DESCRIPTOR_UNIT / place.scalar.bits();
+        let Some((own, known)) = place.known.clone() else {
+            return Ok(tile(&place.in_shared()));
+        };
+        if !self.analyzer.divides(unit.into(), &known).is_yes() {
+            return Ok(tile(&place.in_shared()));
+        }
+        let units = self.analyzer.simplify(&known.floor_div(unit));
+        let units = self.expr(&units, 0)?.text;
+        Ok(tile(&match units.as_str() {
+            "0" => format!("{}, {}", place.name, own.text),
+            units => format!("{}, {}, {units}", place.name, own.text),
+        }))
     }
 
     pub(crate) fn group_mma_fence(&mut self) {

@@ -65,6 +65,8 @@ pub(crate) struct Place {
     pub offset: Code,
     /// Of elements that share bytes, the offset without a part that is whole bytes, and that in bytes.
     apart: Option<(Code, Code)>,
+    /// Of a place whose version or summands are known, the offset without these, and their sum.
+    pub known: Option<(Code, Expr)>,
 }
 
 impl Storage {
@@ -173,6 +175,7 @@ impl Place {
         Place {
             offset,
             apart: None,
+            known: None,
             ..self.clone()
         }
     }
@@ -188,6 +191,7 @@ impl Place {
             scalar,
             offset: Code::primary("0".to_string()),
             apart: None,
+            known: None,
         }
     }
 
@@ -244,6 +248,7 @@ impl Emitter<'_> {
         let memory = storage.kind == Kind::Memory;
         let scalars = memory && self.machine.scalar_registers;
         let (mut start, mut first) = (None, None);
+        let mut version = None;
         if let Some(slot) = slot {
             let slot = self.settled(slot);
             let apart = scalars && slot.as_int().is_none() && !self.may_vary(&slot);
@@ -251,7 +256,10 @@ impl Emitter<'_> {
             match apart && self.fills_bytes(storage.scalar, &elements) {
                 true => start = Some(elements),
                 false if slot.is_int(0) => {}
-                false => first = Some(self.expr(&elements, 0)?),
+                false => {
+                    first = Some(self.expr(&elements, 0)?);
+                    version = Some(elements);
+                }
             }
         }
         let mut known = None;
@@ -273,11 +281,17 @@ impl Emitter<'_> {
             }
             None => self.strided(&storage, &codes)?,
         };
-        let apart = match known {
+        let apart = match &known {
             Some((rest, part)) if storage.lanes == 1 && first.is_none() => {
-                self.whole_bytes(&storage, &rest, &part)?
+                self.whole_bytes(&storage, rest, part)?
             }
             _ => None,
+        };
+        let known = match (known, version) {
+            _ if storage.lanes > 1 => None,
+            (Some((rest, part)), Some(version)) => Some((rest, version + part)),
+            (None, Some(version)) => Some((offset.clone(), version)),
+            (known, None) => known,
         };
         offset = match (first, offset.text.as_str()) {
             (Some(first), "0") => first,
@@ -292,6 +306,7 @@ impl Emitter<'_> {
             scalar: storage.scalar,
             offset,
             apart,
+            known,
         })
     }
 

@@ -332,7 +332,7 @@ impl Collector<'_> {
             let (buffer, at) = (end.region.buffer, &end.at);
             let first = found.len();
             let bulk = matches!(m.inst, micro_op::Inst::Tma(_));
-            if let Some((rows, width)) = self.stored_rows(m, end, write) {
+            if let Some((rows, width)) = self.rows_of_box(m, end, write) {
                 for at in rows {
                     self.push(buffer, &at, width, write, false, span, way, lets, found);
                 }
@@ -357,9 +357,10 @@ impl Collector<'_> {
         }
     }
 
-    /// What a bulk store takes of a tile, row by row of its box: the first elements, and how many
-    /// there are. Nothing for boxes of many rows: of these all of the tile is taken.
-    fn stored_rows(
+    /// What a bulk store takes of a tile, and what a bulk copy touches of a tensor, row by row of its box:
+    /// the first elements, and how many there are. Nothing for boxes of many rows: of these all of the tile
+    /// or of the tensor is taken.
+    fn rows_of_box(
         &self,
         m: &MicroOp,
         end: &micro_op::Access,
@@ -369,10 +370,13 @@ impl Collector<'_> {
         let micro_op::Inst::Tma(tile) = m.inst else {
             return None;
         };
-        let extents = tile.in_shared(end.at.len()).filter(|_| !write)?;
-        let shared = self.func.buffers[end.region.buffer].scope == Scope::Shared;
+        let extents = match self.func.buffers[end.region.buffer].scope {
+            Scope::Shared if !write => tile.in_shared(end.at.len())?,
+            Scope::Global => tile.extents().to_vec(),
+            _ => return None,
+        };
         let (&[rows, cols], before) = extents.split_last_chunk::<2>().map(|(b, l)| (l, b))?;
-        if !shared || rows > FEW || before.iter().any(|e| *e > 1) {
+        if extents.len() != end.at.len() || rows > FEW || before.iter().any(|e| *e > 1) {
             return None;
         }
         let row = |by: u16| {

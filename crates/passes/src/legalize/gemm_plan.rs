@@ -760,7 +760,8 @@ fn warp_grid(shape: &GemmShape, inst: &MmaInst, warps: i64) -> ([i64; 2], bool) 
     nearest.unwrap_or_else(|| (squarest(shape, inst, warps), false))
 }
 
-/// The split that leaves the fewest padded tiles, then the squarest part a warp.
+/// The split that leaves the fewest padded tiles, then the squarest part a warp. Warp groups read what each
+/// of their instructions reads, whoever has it: they take rows, of which results go out by parts.
 fn squarest(shape: &GemmShape, inst: &MmaInst, warps: i64) -> [i64; 2] {
     let rows = ceil_div(shape.m, inst.m.into());
     let cols = ceil_div(shape.n, inst.n.into());
@@ -768,8 +769,11 @@ fn squarest(shape: &GemmShape, inst: &MmaInst, warps: i64) -> [i64; 2] {
     for wm in 1..=warps.min(rows) {
         let wn = (warps / wm).min(cols);
         let t = tiles(shape, inst, [wm, wn]);
-        let perimeter = t[0] * inst.m as i64 + t[1] * inst.n as i64;
-        let key = (t[0] * t[1], perimeter);
+        let other = match inst.family {
+            MmaFamily::Wgmma => wn,
+            _ => t[0] * inst.m as i64 + t[1] * inst.n as i64,
+        };
+        let key = (t[0] * t[1], other);
         if key < best.1 {
             best = ([wm, wn], key);
         }

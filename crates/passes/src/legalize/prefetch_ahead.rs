@@ -159,7 +159,10 @@ impl Stream {
         let thread = thread(func, kernel);
         let is_alloc = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Alloc(_));
         let allocs = body.iter().take_while(|stmt| is_alloc(stmt)).count();
-        let fetches = self.tiles.iter().map(|tile| tile.fetch(func, &ahead, &thread));
+        let fetches = self
+            .tiles
+            .iter()
+            .map(|tile| tile.fetch(func, &ahead, &thread));
         body.splice(allocs..allocs, fetches);
         func.kernels[at].body = body;
     }

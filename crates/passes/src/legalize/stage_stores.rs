@@ -27,9 +27,19 @@
 //! ```
 //! Which it is, and why, is a remark (`--explain stores`).
 //!
+//! Where shared memory has no room for all results beside the tiles of the product, or fewer blocks would
+//! run on a multiprocessor for it, they go out some columns at a time, through the same place:
+//! ```text
+//! alloc C_stage: shared bfloat16[128, 160] layout=…
+//! copy C_local[0 +: 128, 0 +: 160] -> C_stage[0 +: 128, 0 +: 160]
+//! copy C_stage[0 +: 128, 0 +: 160] -> C[by * 128 +: 128, bx * 320 +: 160] tma warps=[2, 1]
+//! copy C_local[0 +: 128, 160 +: 160] -> C_stage[0 +: 128, 0 +: 160]
+//! copy C_stage[0 +: 128, 0 +: 160] -> C[by * 128 +: 128, bx * 320 + 160 +: 160] tma warps=[2, 1]
+//! ```
+//! where each warp has whole rows of the product.
+//!
 //! For machines on which warp groups multiply: elsewhere the product itself takes too long for the
-//! stores to count. Needs tile IR and planned loops, and is left out where fewer blocks would run on
-//! a multiprocessor for it.
+//! stores to count. Needs tile IR and planned loops.
 
 use std::sync::Arc;
 
@@ -243,7 +253,7 @@ impl StageStores<'_> {
     }
 
     /// The copy in two, where it pays.
-    fn stage(&mut self, c: &CopyOp, stmt: &Stmt, around: Around<'_>) -> Option<[Stmt; 3]> {
+    fn stage(&mut self, c: &CopyOp, stmt: &Stmt, around: Around<'_>) -> Option<Vec<Stmt>> {
         let [from, to] = [&c.src, &c.dst].map(|r| &self.func.buffers[r.buffer]);
         let wishes = CopyHints {
             disable_tma: false,
@@ -263,10 +273,12 @@ impl StageStores<'_> {
         let &[rows, cols] = &from.const_shape()?[..] else {
             return None;
         };
-        let bytes = (rows * cols) as u64 * u64::from(to.dtype.bits()) / 8;
-        if !taken || !self.room.takes(self.machine, bytes) {
+        if !taken {
             return None;
         }
+        let width = self.columns(c, [rows, cols])?;
+        let shape = [rows, width];
+        let to = &self.func.buffers[c.dst.buffer];
         let stage = BufferData {
             layout: Some(LayoutAttr::Swizzled),
             span: stmt.span,
@@ -274,52 +286,83 @@ impl StageStores<'_> {
                 format!("{}_stage", to.name),
                 Scope::Shared,
                 to.dtype,
-                from.shape.clone(),
+                shape.map(|n| Expr::i32(n as i32)).to_vec(),
             )
         };
-        let dims = stage.shape.iter().map(|extent| RegionDim {
-            start: Expr::zero(extent.dtype()),
-            extent: extent.clone(),
-        });
-        let dims = dims.collect();
-        let buffer = self.func.buffers.push(stage);
-        let whole = Region { buffer, dims };
-        let copy = |src: &Region, dst: &Region, kind: CopyKind| {
-            let (src, dst) = (src.clone(), dst.clone());
-            let hints = CopyHints::default();
-            StmtKind::Tile(TileOp::Copy(CopyOp {
-                src,
-                dst,
-                kind,
-                hints,
-            }))
-        };
-        let bulk = self.by_engine(c, &whole, [rows, cols], around);
-        self.explain(c, bulk.as_ref().err(), stmt.span);
-        let out = match bulk {
-            Ok(warps) => copy(&whole, &c.dst, CopyKind::TmaRows { warps }),
-            Err(_) => {
-                let by_warps = self.by_warps(c, buffer, [rows, cols], stmt.span);
-                by_warps.unwrap_or_else(|| copy(&whole, &c.dst, CopyKind::Sync))
+        let stage = whole(self.func, stage);
+        let mut out = vec![StmtKind::Alloc(stage.buffer)];
+        for first in (0..cols).step_by(width as usize) {
+            let part = CopyOp {
+                src: some_columns(&c.src, first, width),
+                dst: some_columns(&c.dst, first, width),
+                ..c.clone()
+            };
+            let bulk = self.by_engine(&part, &stage, shape, around);
+            if first == 0 {
+                let parts = (width < cols).then_some(cols / width);
+                self.explain(c, parts, bulk.as_ref().err(), stmt.span);
             }
-        };
-        let kinds = [
-            StmtKind::Alloc(buffer),
-            copy(&c.src, &whole, CopyKind::Sync),
-            out,
-        ];
+            out.push(copy(&part.src, &stage, CopyKind::Sync));
+            out.push(match bulk {
+                Ok(warps) => copy(&stage, &part.dst, CopyKind::TmaRows { warps }),
+                Err(_) => {
+                    let by_warps = self.by_warps(&part, stage.buffer, shape, stmt.span);
+                    by_warps.unwrap_or_else(|| copy(&stage, &part.dst, CopyKind::Sync))
+                }
+            });
+        }
         self.changed = true;
-        Some(kinds.map(|kind| Stmt::new(kind, stmt.span)))
+        let stmts = out.into_iter().map(|kind| Stmt::new(kind, stmt.span));
+        Some(stmts.collect())
     }
 
-    fn explain(&mut self, c: &CopyOp, why_not: Option<&String>, span: Span) {
+    /// How many columns go out at a time: all, or as many as there is room for.
+    fn columns(&mut self, c: &CopyOp, [rows, cols]: [i64; 2]) -> Option<i64> {
+        let bits = self.func.buffers[c.dst.buffer].dtype.bits();
+        let bytes = |width: i64| (rows * width) as u64 * u64::from(bits) / 8;
+        if self.room.takes(self.machine, bytes(cols)) {
+            return Some(cols);
+        }
+        // Two sectors of a row.
+        const PIECE: i64 = 512;
+        let tiling = self.accumulators.get(&c.src.buffer)?.as_ref()?;
+        let along = c.dst.dims.last()?;
+        if tiling.warps[1] != 1 || !along.extent.is_int(cols.into()) {
+            return None;
+        }
+        let (vector, by_warps) = self.vector(c.dst.buffer)?;
+        let mut widths = (2..=cols)
+            .filter(|parts| cols % parts == 0)
+            .map(|parts| cols / parts);
+        widths.find(|width| {
+            width * i64::from(bits) % PIECE == 0
+                && (!by_warps || rows_of_warps(tiling, [rows, *width], vector).is_some())
+                && self.room.takes(self.machine, bytes(*width))
+        })
+    }
+
+    /// Elements of one store of a thread, as wide as rows are aligned; and whether these are less than
+    /// the copy engine takes.
+    fn vector(&self, tensor: Buffer) -> Option<(i64, bool)> {
+        const VECTOR: i64 = 128;
+        let to = &self.func.buffers[tensor];
+        let length = i64::try_from(to.shape.last()?.as_int()?).ok()?;
+        let most = VECTOR / i64::from(to.dtype.bits());
+        let mut width = most;
+        while length % width != 0 {
+            width /= 2;
+        }
+        Some((width, width < most))
+    }
+
+    fn explain(&mut self, c: &CopyOp, parts: Option<i64>, why_not: Option<&String>, span: Span) {
         let [from, to] = [&c.src, &c.dst].map(|r| &self.func.buffers[r.buffer].name);
-        let message = match why_not {
-            None => format!(
-                "`{from}` goes out to `{to}` by the copy engine, each warp's rows by themselves"
-            ),
-            Some(_) => format!("`{from}` goes out to `{to}` by stores of each warp"),
+        let how = match why_not {
+            None => "by the copy engine, each warp's rows by themselves",
+            Some(_) => "by stores of each warp",
         };
+        let parts = parts.map_or_else(String::new, |n| format!(" in {n} parts"));
+        let message = format!("`{from}` goes out to `{to}`{parts} {how}");
         let mut remark = Diagnostic::new(Severity::Remark, STORES, span, message);
         if let Some(why) = why_not {
             remark = remark.note(format!("not by the copy engine: {why}"));
@@ -396,16 +439,9 @@ impl StageStores<'_> {
         span: Span,
     ) -> Option<StmtKind> {
         let tiling = self.accumulators.get(&c.src.buffer)?.as_ref()?;
-        let to = &self.func.buffers[c.dst.buffer];
-        let length = i64::try_from(to.shape.last()?.as_int()?).ok()?;
-        // As wide as rows are aligned.
-        const VECTOR: i64 = 128;
-        let mut width = VECTOR / i64::from(to.dtype.bits());
-        while length % width != 0 {
-            width /= 2;
-        }
+        let (width, _) = self.vector(c.dst.buffer)?;
         let layout = rows_of_warps(tiling, [rows, cols], width)?;
-        let dtype = to.dtype;
+        let dtype = self.func.buffers[c.dst.buffer].dtype;
         let names = ["i", "j"].map(|name| self.func.add_var(name, DType::I32, VarKind::Loop));
         let points = names.map(|var| self.func.var_expr(var));
         let mut left = points.iter().zip([rows, cols]).peekable();
@@ -439,6 +475,43 @@ impl StageStores<'_> {
             body: vec![Stmt::new(store, span)],
         }))
     }
+}
+
+/// All of a new buffer.
+fn whole(func: &mut Func, data: BufferData) -> Region {
+    let dims = data.shape.iter().map(|extent| RegionDim {
+        start: Expr::zero(extent.dtype()),
+        extent: extent.clone(),
+    });
+    let dims = dims.collect();
+    let buffer = func.buffers.push(data);
+    Region { buffer, dims }
+}
+
+/// Some columns of a region of whole rows.
+fn some_columns(region: &Region, first: i64, width: i64) -> Region {
+    let mut part = region.clone();
+    if let Some(along) = part.dims.last_mut() {
+        let dtype = along.start.dtype();
+        if first > 0 {
+            let first = Expr::int(first.into(), dtype);
+            along.start = match along.start.is_int(0) {
+                true => first,
+                false => along.start.clone() + first,
+            };
+        }
+        along.extent = Expr::int(width.into(), along.extent.dtype());
+    }
+    part
+}
+
+fn copy(src: &Region, dst: &Region, kind: CopyKind) -> StmtKind {
+    StmtKind::Tile(TileOp::Copy(CopyOp {
+        src: src.clone(),
+        dst: dst.clone(),
+        kind,
+        hints: CopyHints::default(),
+    }))
 }
 
 /// What a block takes of a multiprocessor.

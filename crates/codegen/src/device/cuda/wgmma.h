@@ -21,12 +21,13 @@ template <int N> TW_FN void in_place(unsigned (&r)[N]) {
 }
 // What this thread has written to shared memory is shown to who reads it by the async proxy.
 TW_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// A tile of shared memory: how it lies, and the address of its first element in units of 16 bytes,
-// which are added by themselves, so that what is known of them is one number. The bits above say which
-// block of a cluster it is, and have no place here.
-template <class T> TW_FN unsigned long long tile(unsigned high, unsigned low, const T* base, int i) {
+// A tile of shared memory: how it lies, and where it starts, in units of 16 bytes: the buffer, an element of
+// it, and units further on. These are added by themselves, so that what loops do not change is one number.
+// The bits above say which block of a cluster it is, and have no place here.
+template <class T>
+TW_FN unsigned long long tile(unsigned high, unsigned low, const T* base, int i, unsigned further = 0) {
   unsigned start = (shared_address(base, 0) & 0x3ffff) / 16 + (unsigned)i * (unsigned)sizeof(T) / 16;
-  return (unsigned long long)high << 32 | (low + start);
+  return (unsigned long long)high << 32 | (low + start + further);
 }
 // The same in every lane, and known to be: products take descriptors from registers that a warp has
 // in common.

@@ -406,11 +406,7 @@ impl State<'_> {
             if access.own {
                 return Some(fragment.clone());
             }
-            let copies = Layout::identity(&[fragment.replicas()]).ok()?;
-            let full = Layout::concat(map, &copies).ok()?;
-            if let Ok(placed) = full.then(fragment.layout())
-                && let Ok(placed) = Fragment::new(placed).and_then(Fragment::compact)
-            {
+            if let Some(placed) = at_points(map, fragment) {
                 return Some(Arc::new(placed));
             }
         }
@@ -662,17 +658,35 @@ impl State<'_> {
         if access.own && layout == Some(&**fragment) {
             return None;
         }
-        let Some(Ok(Some(image))) = layout.map(|l| l.image(map)) else {
-            return Some("the loop's points have no closed form in its layout");
+        // Who touches the elements, and who has them: told apart by element, or where a loop touches a part
+        // of them and can be written down as it lies, by point.
+        let image = layout.and_then(|l| l.image(map).ok()?);
+        let placed = layout.filter(|l| image.is_none() && l.inverse().is_some());
+        let by_point = placed.and_then(|l| Some((l, at_points(map, fragment)?)));
+        let (touches, has) = match (&image, &by_point) {
+            (Some(image), _) => (image, &**fragment),
+            (None, Some((layout, placed))) => (*layout, placed),
+            (None, None) => return Some("the loop's points have no closed form in its layout"),
         };
-        if !fragment.covers_threads(&image) {
+        if !has.covers_threads(touches) {
             return Some("threads need elements that other threads hold");
         }
-        if access.write && !image.covers_threads(fragment) {
+        if access.write && !touches.covers_threads(has) {
             return Some("not every thread that holds an element would write it");
         }
         None
     }
+}
+
+/// A loop's points where the elements lie that they touch, each one of its own.
+fn at_points(map: &Layout, fragment: &Fragment) -> Option<Fragment> {
+    if !map.is_injective() {
+        return None;
+    }
+    let copies = Layout::identity(&[fragment.replicas()]).ok()?;
+    let full = Layout::concat(map, &copies).ok()?;
+    let placed = full.then(fragment.layout()).ok()?;
+    Fragment::new(placed).and_then(Fragment::compact).ok()
 }
 
 /// Where a sum is handed on to another product by a copy that no thread can do alone: the copy, which

@@ -163,7 +163,7 @@ impl Lower<'_> {
         };
         let register = match &apart {
             None => Some(slot.clone()),
-            Some(runs) => self.slot_in(c.fragment, &runs.fragment, &slot, (axis, count)),
+            Some(runs) => self.slot_in(c.fragment, (&runs.fragment, &[]), &slot, &[(axis, count)]),
         };
         let Some(register) = register else {
             return self.give_up(span, "the layout of this copy has no closed form");

@@ -13,6 +13,9 @@
 //!   r2s S_vec[0 +: 8] at [0] -> S[…] at [tx // 32 * 16 + tx % 16, c * 16 + tx // 16 % 2 * 8] inst="stmatrix.x4" width=1
 //! }
 //! ```
+//! Of a part of a fragment, the registers that have it.
+
+use std::sync::Arc;
 
 use tilewright_ir::{
     Access, Block, BufferData, CopyOp, DType, Expr, Inst, MicroKind, MicroOp, Region, RegionDim,
@@ -30,6 +33,10 @@ const ROWS: i64 = 8;
 const QUAD: i64 = 4;
 const PAIR: i64 = 2;
 
+fn constants<'e>(list: impl Iterator<Item = &'e Expr>) -> Option<Vec<i64>> {
+    list.map(|e| i64::try_from(e.as_int()?).ok()).collect()
+}
+
 impl Lower<'_> {
     /// The copy, where the fragment lies as the instruction takes it and rows of eight are whole in
     /// memory.
@@ -38,11 +45,18 @@ impl Lower<'_> {
             return None;
         }
         let bits = self.dtype(c.dst.buffer).bits();
+        let all = self.fragment(c.src.buffer)?;
         let whole = c.src.is_whole(&self.func.buffers[c.src.buffer]);
-        let fragment = self.fragment(c.src.buffer)?;
+        let start = constants(c.src.dims.iter().map(|dim| &dim.start))?;
+        let fragment = match whole {
+            true => all.clone(),
+            false => {
+                let extents = constants(c.src.dims.iter().map(|dim| &dim.extent))?;
+                Arc::new(all.slice(&start, &extents).ok()?.compact().ok()?)
+            }
+        };
         let dim = fragment.shape().len().checked_sub(1)?;
-        let fits = whole
-            && (bits, self.dtype(c.dst.buffer).lanes) == (16, 1)
+        let fits = (bits, self.dtype(c.dst.buffer).lanes) == (16, 1)
             && self.tid.as_var().is_some()
             && fragment.threads() == self.threads
             && self.threads % LANES == 0
@@ -88,9 +102,19 @@ impl Lower<'_> {
             })
             .collect();
         let to = self.dtype(c.dst.buffer);
-        let packed = self.packed(c, to, each);
         let (var, v) = self.var("v", VarKind::Loop);
-        let value = self.load(c.src.buffer, vec![first + v.clone()]);
+        let mut register = first + v.clone();
+        if !whole {
+            let axes = [(axis, count), (var, each)];
+            register = self.slot_in(&all, (&fragment, &start), &register, &axes)?;
+            let mut same = true;
+            register.walk(&mut |e| same &= e.as_var() != Some(tid));
+            if !same {
+                return None;
+            }
+        }
+        let packed = self.packed(c, to, each);
+        let value = self.load(c.src.buffer, vec![register]);
         let pack = vec![store(packed, vec![v], value, to, span)];
         let registers = Region {
             buffer: packed,

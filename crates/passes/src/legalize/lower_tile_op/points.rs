@@ -377,19 +377,24 @@ impl Lower<'_> {
         Some(at)
     }
 
-    /// The slot of what another fragment has in a slot, where both give it to the same thread.
+    /// The slot of what another fragment has in a slot, where both give it to the same thread. The other
+    /// one is of the elements from `start` on.
     pub(super) fn slot_in(
         &mut self,
         fragment: &Fragment,
-        other: &Fragment,
+        (other, start): (&Fragment, &[i64]),
         slot: &Expr,
-        axis: (Var, i64),
+        axes: &[(Var, i64)],
     ) -> Option<Expr> {
         let known = self.ranges.len();
-        self.ranges.push(axis);
+        self.ranges.extend(axes);
         let points = self.points(other, slot);
         let at = points.and_then(|points| {
-            let form = slot_form(&points, fragment, Form::identity(other.shape()))?;
+            let mut there = Form::identity(other.shape());
+            for (out, first) in there.outs.iter_mut().zip(start) {
+                out.offset = *first;
+            }
+            let form = slot_form(&points, fragment, there)?;
             let at = to_expr::form(&form, &[self.tid_in(slot.dtype()), slot.clone()]).remove(0);
             Some(self.simplify_here(&at, other, slot))
         });
