@@ -10,7 +10,7 @@
 //!   copy X[bx, 0 +: 8192] -> x[0, 0 +: 8192]
 //! ```
 //! After, with as many blocks ahead as read what the machine's table has (`prefetch_ahead`), shared by the
-//! tiles that a block reads:
+//! reads of a block:
 //! ```text
 //! kernel grid(bx: 8192) threads(tx: 256, ty: 1, tz: 1) {
 //!   if tx == 0 && bx + 512 < 8192 {
@@ -20,7 +20,8 @@
 //! ```
 //! A tile of several rows that are apart is fetched by a thread for each (`if tx < 32 && …`).
 //! The fetch is the first thing that a block does, also where it copies the tile later: a softmax reads its
-//! row for the maximum before that.
+//! row for the maximum before that. What is read again stays in the cache for longer: each statement that
+//! reads a tensor has its share of the distance.
 //!
 //! For kernels of many blocks that each read tiles of their own once, and write about as much: no product,
 //! no loop that reads further tiles, blocks in the order of the grid, no rows of few bytes. Values are what they were. What was decided is a remark
@@ -29,9 +30,9 @@
 use std::borrow::Cow;
 
 use tilewright_arith::Analyzer;
-use tilewright_ir::visit::{child_blocks, walk_stmts};
+use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Block, BufferOrigin, Code, CopyKind, CopyOp, DType, DeviceOp, Diagnostic, Diagnostics, Expr,
+    Block, Buffer, BufferOrigin, Code, CopyKind, CopyOp, DType, DeviceOp, Diagnostic, Diagnostics, Expr,
     ExprKind, Func, Kernel, Loop, LoopKind, Machine, Region, RegionDim, Scope, Severity, Span,
     Stmt, StmtKind, Target, ThreadOp, TileOp, Var, VarKind,
 };
@@ -131,7 +132,7 @@ impl Stream {
             return Err("no block copies a tile of its own from a parameter".into());
         }
         let bytes: i64 = tiles.iter().map(Tile::bytes).sum();
-        let ahead = machine.prefetch_ahead as i64 / tiles.len() as i64;
+        let ahead = machine.prefetch_ahead as i64 / reads(kernel, &tiles);
         let blocks = (ahead / bytes).max(1);
         let all = kernel.grid.iter().map(|(_, extent)| extent.as_int());
         let all: Option<i128> = all.product();
@@ -220,6 +221,21 @@ fn find(
         }
     }
     Ok(())
+}
+
+/// Statements of a kernel that read the tensors of its tiles.
+fn reads(kernel: &Kernel, tiles: &[Tile]) -> i64 {
+    let mut reads = 0;
+    walk_stmts(&kernel.body, &mut |stmt| {
+        let mut read = |buffer: Buffer| {
+            reads += i64::from(tiles.iter().any(|tile| tile.region.buffer == buffer));
+        };
+        if let StmtKind::Tile(TileOp::Copy(copy)) = &stmt.kind {
+            read(copy.src.buffer);
+        }
+        stmt_exprs(stmt, &mut |e| e.walk_loads(&mut |buffer, _| read(buffer)));
+    });
+    reads.max(1)
 }
 
 /// Bytes that a block copies to parameters, as far as they are known.
