@@ -5,10 +5,12 @@
 //!   tw::tma_load(S, k % 3 * 8192, A_map, &full[k % 3], k * 64, by * 128);
 //!   tw::tma_store(C_map, S, 0, bx * 64, by * 128);
 //! ```
+//! What leaves the L2 cache first, or last, is told by the copy (`tw::tma_load(tw::evict_first(), …)`).
 
 use tilewright_ir::visit::walk_stmts;
 use tilewright_ir::{
-    Access, Buffer, BufferOrigin, Func, Inst, Kernel, MicroKind, MicroOp, Span, StmtKind, TmaBox,
+    Access, Buffer, BufferOrigin, EvictionPolicy, Func, Inst, Kernel, MicroKind, MicroOp, Span,
+    StmtKind, TmaBox,
 };
 use tilewright_layout::bulk::BulkTile;
 use tilewright_layout::{Family, Place};
@@ -134,6 +136,15 @@ impl Emitter<'_> {
             }
             None => ("tma_store", vec![map, lies]),
         };
+        if let Some(policy) = op.evict {
+            self.needs.piece(Piece::BulkEvict);
+            let policy = match policy {
+                EvictionPolicy::First => "tw::evict_first()",
+                EvictionPolicy::Last => "tw::evict_last()",
+                EvictionPolicy::Normal => "tw::evict_normal()",
+            };
+            args.insert(0, policy.to_string());
+        }
         for index in tensor.at.iter().rev() {
             args.push(self.scalar(index)?);
         }

@@ -140,6 +140,19 @@ fn a_bulk_load_names_a_map_and_a_barrier() {
 }
 
 #[test]
+fn a_bulk_load_tells_the_cache_what_goes_first() {
+    let body = bulk_load("layout=panels(64)", "32x32", "k % 2 * 32", "p * 32");
+    for policy in ["first", "last", "normal"] {
+        let told = format!("arrives=bar[0] evict={policy}");
+        let text = kernel(&body.replace("arrives=bar[0]", &told), Target::Sm90a);
+        let call = format!("tw::tma_load(tw::evict_{policy}(), S, k % 2 * 4096");
+        assert!(text.contains(&call), "{text}");
+    }
+    let text = kernel(&body, Target::Sm90a);
+    assert!(!text.contains("evict"), "{text}");
+}
+
+#[test]
 fn one_tensor_in_two_shapes_of_boxes_has_two_maps() {
     let one = bulk_load("layout=panels(64)", "32x32", "0", "p * 32");
     let other = "tma_load A[0 +: 64, 0 +: 64] at [0, 0] -> S[0 +: 64, 0 +: 64] slot=0 at [0, 0] inst=\"tma.64x32\" width=1 counter=mbarrier arrives=bar[0]\n        tma_load for";

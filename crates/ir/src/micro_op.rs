@@ -14,6 +14,7 @@ use crate::expr::Expr;
 use crate::func::Func;
 use crate::ids::{Buffer, Var};
 use crate::machine::WARP_GROUP;
+use crate::tile_op::EvictionPolicy;
 
 /// `g2s for c < 4 do A[by * 128 +: 128, k * 32 +: 32] at [by * 128 + tx // 4, k * 32 + c * 8] -> S[0 +: 128, 0 +: 32] slot=(k % 2) at [tx // 4, c * 8] inst="cp.async" width=8 counter=cp_async`
 ///
@@ -50,6 +51,9 @@ pub struct MicroOp {
     /// `arrives=full[k % 3]`: the arrival barrier that hears of the bytes of a bulk load when they
     /// have landed.
     pub arrives: Option<Arrival>,
+    /// `evict=first`: what of it the L2 cache lets go first or last where it needs room. A wish, which bulk
+    /// copies tell.
+    pub evict: Option<EvictionPolicy>,
 }
 
 /// One arrival barrier.

@@ -56,6 +56,12 @@ pub const PREFETCH: Decision = Decision {
     does: "blocks that read a tile once have the L2 cache fetch that of a later block",
 };
 
+/// Tiles that leave the L2 cache before others.
+pub const STREAM: Decision = Decision {
+    name: "stream",
+    does: "what the copy engine brings and nobody reads again leaves the L2 cache first",
+};
+
 /// All of them.
 pub const DECISIONS: &[Decision] = &[
     RESIDENT,
@@ -65,6 +71,7 @@ pub const DECISIONS: &[Decision] = &[
     SPLIT_K,
     CHIPLETS,
     PREFETCH,
+    STREAM,
 ];
 
 const PREFIX: &str = "tilewright.";

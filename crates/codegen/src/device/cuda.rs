@@ -79,6 +79,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
             include_str!("cuda/bulk.h"),
             &[Piece::Shared, Piece::Barriers],
         ),
+        Piece::BulkEvict => (include_str!("cuda/bulk_evict.h"), &[Piece::Bulk]),
         Piece::Cluster => (include_str!("cuda/cluster.h"), &[Piece::Barriers]),
         Piece::Multicast => (include_str!("cuda/multicast.h"), &[Piece::Bulk]),
         Piece::Prefetch => (include_str!("cuda/prefetch.h"), &[Piece::Core]),

@@ -129,6 +129,7 @@ pub(super) fn parts(piece: Piece, machine: &Machine) -> (&'static str, &'static 
         | Piece::Sparse
         | Piece::Wgmma
         | Piece::Bulk
+        | Piece::BulkEvict
         | Piece::Cluster
         | Piece::Multicast
         | Piece::Prefetch => ("", &[]),

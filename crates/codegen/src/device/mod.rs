@@ -52,6 +52,7 @@ pub enum Piece {
     Warp,
     Barriers,
     Bulk,
+    BulkEvict,
     Prefetch,
     Cluster,
     Multicast,

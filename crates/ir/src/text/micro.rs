@@ -7,6 +7,7 @@ use crate::func::VarKind;
 use crate::micro_op::{Access, Arrival, Inst, MicroKind, MicroOp};
 use crate::text::parser::{Parser, Result1};
 use crate::text::printer::Printer;
+use crate::text::words::Word;
 
 impl Printer<'_> {
     pub(super) fn micro_op(&mut self, op: &MicroOp) {
@@ -39,6 +40,7 @@ impl Printer<'_> {
             self.element(arrival.barrier, std::slice::from_ref(&arrival.index));
             self.attr("multicast", arrival.multicast);
         }
+        self.attr("evict", op.evict.map(Word::word));
         self.names.close();
     }
 
@@ -118,6 +120,11 @@ impl<'t> Parser<'t> {
                 multicast,
             });
         }
+        let mut evict = None;
+        if self.eat_word("evict") {
+            self.expect("=")?;
+            evict = Some(self.word()?);
+        }
         Ok(MicroOp {
             kind,
             inst,
@@ -131,6 +138,7 @@ impl<'t> Parser<'t> {
             otherwise,
             counter,
             arrives,
+            evict,
         })
     }
 

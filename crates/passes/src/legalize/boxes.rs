@@ -291,6 +291,7 @@ impl Boxes {
             otherwise: None,
             counter: Some(counter),
             arrives: None,
+            evict: None,
         };
         Bulk {
             op,

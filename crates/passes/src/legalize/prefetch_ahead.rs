@@ -32,13 +32,14 @@ use std::borrow::Cow;
 use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
-    Block, Buffer, BufferOrigin, Code, CopyKind, CopyOp, DType, DeviceOp, Diagnostic, Diagnostics, Expr,
-    ExprKind, Func, Kernel, Loop, LoopKind, Machine, Region, RegionDim, Scope, Severity, Span,
-    Stmt, StmtKind, Target, ThreadOp, TileOp, Var, VarKind,
+    Block, Buffer, BufferOrigin, Code, CopyKind, CopyOp, DType, DeviceOp, Diagnostic, Diagnostics,
+    Expr, ExprKind, Func, Kernel, Loop, LoopKind, Machine, Region, Scope, Severity, Span, Stmt,
+    StmtKind, Target, ThreadOp, TileOp, Var, VarKind,
 };
 
 use crate::Changed;
 use crate::decisions::PREFETCH;
+use crate::legalize::own_tiles::is_own;
 
 /// The topic of this pass's remarks.
 const TOPIC: Code = Code("prefetch");
@@ -494,17 +495,6 @@ fn thread(func: &Func, kernel: &Kernel) -> Expr {
         before *= count as i32;
     }
     number
-}
-
-/// Whether the block behind it along an axis of the grid starts where this one ends, or later.
-fn is_own(func: &Func, analyzer: &mut Analyzer, region: &Region, var: Var) -> bool {
-    let own = func.var_expr(var);
-    let next = own.clone() + Expr::int(1, own.dtype());
-    region.dims.iter().any(|RegionDim { start, extent }| {
-        let later = start.rewrite(&mut |node| (node.as_var() == Some(var)).then(|| next.clone()));
-        let end = start.clone() + extent.clone().cast_to(start.dtype());
-        analyzer.prove_le(&end, &later).is_yes()
-    })
 }
 
 fn names_memory(e: &Expr) -> bool {

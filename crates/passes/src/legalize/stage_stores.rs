@@ -257,6 +257,7 @@ impl StageStores<'_> {
         let [from, to] = [&c.src, &c.dst].map(|r| &self.func.buffers[r.buffer]);
         let wishes = CopyHints {
             disable_tma: false,
+            eviction: None,
             ..c.hints.clone()
         };
         // Of wider results a quad of threads writes whole sectors.
@@ -304,7 +305,11 @@ impl StageStores<'_> {
             }
             out.push(copy(&part.src, &stage, CopyKind::Sync));
             out.push(match bulk {
-                Ok(warps) => copy(&stage, &part.dst, CopyKind::TmaRows { warps }),
+                Ok(warps) => StmtKind::Tile(TileOp::Copy(CopyOp {
+                    src: stage.clone(),
+                    kind: CopyKind::TmaRows { warps },
+                    ..part
+                })),
                 Err(_) => {
                     let by_warps = self.by_warps(&part, stage.buffer, shape, stmt.span);
                     by_warps.unwrap_or_else(|| copy(&stage, &part.dst, CopyKind::Sync))

@@ -240,18 +240,18 @@ impl<'t> Scan<'t> {
             "show_barriers" => "fence barriers".to_string(),
             "tma_load" => {
                 // A place of two, the map and the barrier come before the indices.
-                let list = self.group('(', ')').unwrap_or("");
-                format!("tma_load {}", commas(list).saturating_sub(3))
+                let (list, evict) = policy(self.group('(', ')').unwrap_or(""));
+                format!("tma_load {}{evict}", commas(list).saturating_sub(3))
             }
             "tma_multicast" => {
                 // The blocks come before that.
-                let list = self.group('(', ')').unwrap_or("");
-                format!("tma_multicast {}", commas(list).saturating_sub(4))
+                let (list, evict) = policy(self.group('(', ')').unwrap_or(""));
+                format!("tma_multicast {}{evict}", commas(list).saturating_sub(4))
             }
             "tma_store" => {
                 // The map and a place of two.
-                let list = self.group('(', ')').unwrap_or("");
-                format!("tma_store {}", commas(list).saturating_sub(2))
+                let (list, evict) = policy(self.group('(', ')').unwrap_or(""));
+                format!("tma_store {}{evict}", commas(list).saturating_sub(2))
             }
             "tma_store_commit" => "commit tma_store".to_string(),
             "tma_store_wait" => format!("wait tma_store {given}"),
@@ -312,6 +312,15 @@ impl<'t> Scan<'t> {
 /// `4, 8`: four elements whose registers are eight apart.
 fn apart(given: &str) -> String {
     given.replace(", ", " apart ")
+}
+
+/// The arguments of a bulk copy behind what it tells the L2 cache, and that.
+fn policy(list: &str) -> (&str, String) {
+    let told = list.strip_prefix("tw::").and_then(|l| l.split_once("(), "));
+    match told.filter(|(name, _)| name.starts_with("evict_")) {
+        Some((name, rest)) => (rest, format!(" {name}")),
+        None => (list, String::new()),
+    }
 }
 
 /// Commas that stand in no brackets.

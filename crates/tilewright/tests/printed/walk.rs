@@ -1,9 +1,9 @@
 //! The steps of device IR.
 
 use tilewright::ir::{
-    ArriveAt, BarrierKind, Block, BufferOrigin, Counter, DeviceOp, FenceKind, Func, Inst, Kernel,
-    Loop, LoopKind, Machine, MemoryOrder, MicroOp, Scope, StmtKind, Target, ThreadOp, VoteKind,
-    visit,
+    ArriveAt, BarrierKind, Block, BufferOrigin, Counter, DeviceOp, EvictionPolicy, FenceKind, Func,
+    Inst, Kernel, Loop, LoopKind, Machine, MemoryOrder, MicroOp, Scope, StmtKind, Target, ThreadOp,
+    VoteKind, visit,
 };
 
 use crate::{Step, Way, end};
@@ -180,7 +180,14 @@ impl Walk<'_> {
                 } else {
                     op.kind.name()
                 };
-                self.op(format!("{name} {rank}"), guarded || op.pred.is_some());
+                let evict = match op.evict {
+                    Some(EvictionPolicy::First) => " evict_first",
+                    Some(EvictionPolicy::Last) => " evict_last",
+                    Some(EvictionPolicy::Normal) => " evict_normal",
+                    None => "",
+                };
+                let guarded = guarded || op.pred.is_some();
+                self.op(format!("{name} {rank}{evict}"), guarded);
             }
         }
     }

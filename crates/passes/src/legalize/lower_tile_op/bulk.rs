@@ -79,6 +79,7 @@ impl Lower<'_> {
             Err(no_box) => return self.no_box(no_box, span),
         };
         let mut bulk = boxes.copy(self.func, tensor, tile, way);
+        bulk.op.evict = c.hints.eviction;
         let mut body = Vec::new();
         if let Some((barrier, index)) = barrier {
             if !alone {
@@ -139,6 +140,7 @@ impl Lower<'_> {
             Err(no_box) => return self.no_box(no_box, span),
         };
         let mut op = boxes.copy(self.func, tensor, tile, Way::Store).op;
+        op.evict = c.hints.eviction;
         for index in op.sources[0].at.iter_mut().chain(&mut op.dest.at) {
             *index = self.simplify(index);
         }

@@ -284,6 +284,7 @@ impl Lower<'_> {
                 otherwise,
                 counter: None,
                 arrives: None,
+                evict: None,
             }),
             span,
         ));
@@ -423,6 +424,7 @@ impl Lower<'_> {
                 otherwise: None,
                 counter: None,
                 arrives: None,
+                evict: c.hints.eviction,
             }),
             span,
         );

@@ -617,6 +617,7 @@ impl Lower<'_> {
                 otherwise: None,
                 counter: None,
                 arrives: None,
+                evict: None,
             }),
             span,
         ));
@@ -676,6 +677,7 @@ impl Lower<'_> {
                 otherwise: None,
                 counter: None,
                 arrives: None,
+                evict: None,
             }),
             span,
         ));

@@ -97,6 +97,7 @@ impl Lower<'_> {
                 otherwise: None,
                 counter: Some(Counter::Wgmma),
                 arrives: None,
+                evict: None,
             }),
             span,
         ));

@@ -147,6 +147,7 @@ impl Lower<'_> {
             otherwise: None,
             counter: None,
             arrives: None,
+            evict: None,
         };
         let body = vec![
             Stmt::new(StmtKind::Alloc(packed), span),

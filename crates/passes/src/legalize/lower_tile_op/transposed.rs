@@ -100,6 +100,7 @@ impl Lower<'_> {
             otherwise: None,
             counter: None,
             arrives: None,
+            evict: None,
         };
         out.push(Stmt::new(StmtKind::Micro(op), span));
     }

@@ -106,6 +106,7 @@ impl Vectorizer<'_> {
                 otherwise: None,
                 counter: None,
                 arrives: None,
+                evict: None,
             }),
             vector.span,
         )

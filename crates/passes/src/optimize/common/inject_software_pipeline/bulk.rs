@@ -44,8 +44,10 @@ pub(super) fn bulk(func: &mut Func, kernel: &Kernel, l: &Loop, stmt: &Stmt) -> R
     if !brings_the_same(func, &mut facts, m, &boxes) {
         return Err(format!("the copy of `{name}` is more than a box of it").into());
     }
-    let (source, dest) = (source.clone(), m.dest.clone());
-    Ok(boxes.copy(func, source, dest, Way::Load))
+    let (source, dest, evict) = (source.clone(), m.dest.clone(), m.evict);
+    let mut bulk = boxes.copy(func, source, dest, Way::Load);
+    bulk.op.evict = evict;
+    Ok(bulk)
 }
 
 /// Which threads copy, where not all do: a tile may have fewer vectors than the block threads.

@@ -12,9 +12,9 @@
 //! ```
 
 use tilewright_ir::{
-    Arrival, ArriveAt, Block, Buffer, BufferData, BufferOrigin, Counter, DType, DeviceOp, Expr,
-    FenceKind, Func, Kernel, Loop, Machine, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind,
-    WARP_GROUP,
+    Arrival, ArriveAt, Block, Buffer, BufferData, BufferOrigin, Counter, DType, DeviceOp,
+    EvictionPolicy, Expr, FenceKind, Func, Kernel, Loop, Machine, Scope, Span, Stmt, StmtKind,
+    ThreadOp, Var, VarKind, WARP_GROUP,
 };
 use tilewright_schedule::footprint::Meeting;
 use tilewright_schedule::order::streams::{
@@ -32,6 +32,8 @@ use super::pairs::{self, Pairs};
 use super::pieces::{Piece, Pieces};
 use super::resident::Resident;
 use super::schedules::Why;
+use crate::decisions::STREAM;
+use crate::legalize::own_tiles::is_read_once;
 
 /// What each role runs.
 pub(super) struct Roles {
@@ -44,6 +46,8 @@ pub(super) struct Roles {
     pub resident: Result<Resident, Why>,
     /// Blocks that bring each other halves of tiles, or why they do not.
     pub pairs: Result<Pairs, Why>,
+    /// The tensors that leave the cache first: nobody reads again what was copied.
+    pub leaving: Vec<Buffer>,
 }
 
 impl Roles {
@@ -143,6 +147,10 @@ pub(super) fn derive(
         true => Pairs::of(func, (kernel, machine), l, (&copies, &others)),
         false => Err("the loop stands in another statement".into()),
     };
+    let leaving = match once && STREAM.asked(func) != Some(false) {
+        true => read_once((func, kernel), l, &copies, pairs.as_ref().ok()),
+        false => Vec::new(),
+    };
     let paired = |tile: &Buffer| match &pairs {
         Ok(pairs) => pairs.shared.iter().any(|at| {
             let bulk = copies[*at].bulk.as_deref();
@@ -182,6 +190,7 @@ pub(super) fn derive(
         tiles: &tiles,
         whole: pieces,
         pairs: pairs.as_ref().ok(),
+        leaving: &leaving,
         func,
     };
     let [producer, consumers] = [PRODUCER, CONSUMERS].map(|at| &derived.streams[at]);
@@ -228,8 +237,33 @@ pub(super) fn derive(
         turn,
         resident,
         pairs,
+        leaving,
         channels,
     })
+}
+
+/// The tensors of which no copy brings what another block or iteration reads.
+fn read_once(
+    (func, kernel): (&Func, &Kernel),
+    l: &Loop,
+    copies: &[&Piece],
+    pairs: Option<&Pairs>,
+) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    for (at, piece) in copies.iter().enumerate() {
+        let Some(Ok(bulk)) = piece.bulk.as_deref() else {
+            continue;
+        };
+        // A pair reads it together, where it is all there are along its axis.
+        let together = pairs.filter(|pairs| pairs.shared.contains(&at));
+        let axis = together.map(|pairs| &kernel.grid[pairs.axis]);
+        let axis = axis.filter(|(_, extent)| extent.is_int(pairs::BLOCKS.into()));
+        let of = &bulk.op.sources[0].region;
+        if is_read_once(func, kernel, l, of, axis.map(|(var, _)| *var)) {
+            found.push(of.buffer);
+        }
+    }
+    found
 }
 
 /// The versions with which the barriers of a loop are in the same phase after it as before, so that
@@ -308,6 +342,7 @@ struct Write<'a> {
     tiles: &'a [Buffer],
     whole: &'a Pieces,
     pairs: Option<&'a Pairs>,
+    leaving: &'a [Buffer],
     func: &'a Func,
 }
 
@@ -391,6 +426,9 @@ impl Write<'_> {
         let half = shared.and_then(|pairs| pairs.half(self.func, &op));
         let multicast = half.as_ref().map(|_| pairs::BOTH);
         op = half.unwrap_or(op);
+        if self.leaving.contains(&op.sources[0].region.buffer) {
+            op.evict.get_or_insert(EvictionPolicy::First);
+        }
         let mut channels = self.channels.iter().enumerate();
         let own = channels.find(|(_, c)| c.tiles.contains(&op.dest.region.buffer));
         op.arrives = own.map(|(at, channel)| Arrival {
