@@ -8,6 +8,7 @@ mod evaluated;
 
 use evaluated::{check, ramp};
 use tilewright::ir::DType;
+use tilewright::sim::HostTensor;
 
 const THREADS: [i64; 8] = [32, 64, 96, 128, 160, 192, 256, 384];
 const OPS: [&str; 8] = [
@@ -348,6 +349,52 @@ fn reductions_of_accumulators() {
 #[test]
 fn scans_of_any_shape() {
     all(60, 3, draw_scan);
+}
+
+/// Rows of numbers of which the largest is below zero, zero of either sign, infinite, or none: by integers
+/// a maximum of float32 is found only where it is not below zero, and NaNs lose.
+#[test]
+fn maxima_of_any_numbers() {
+    const ROWS: i64 = 32;
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    let kinds: [&dyn Fn(i64) -> f64; 8] = [
+        &|n| -1.0 - ((n * 37) % 101) as f64,
+        &|n| if n % 3 == 0 { nan } else { -((n % 7) as f64) - 0.5 },
+        &|_| nan,
+        &|n| if n % 2 == 0 { -0.0 } else { 0.0 },
+        &|_| -0.0,
+        &|n| if n % 5 == 0 { nan } else { ((n * 29) % 53) as f64 },
+        &|n| if n % 50 == 7 { inf } else { n as f64 },
+        &|n| if n % 4 == 0 { nan } else { -inf },
+    ];
+    for (cols, threads, op) in [
+        (128, 128, "max"),
+        (64, 32, "max"),
+        (96, 64, "absmax"),
+        (256, 128, "absmax"),
+    ] {
+        let values: Vec<f64> = (0..ROWS * cols)
+            .map(|n| kinds[(n / cols % 8) as usize](n % cols))
+            .collect();
+        let shape = [ROWS as usize, cols as usize];
+        let numbers = HostTensor::from_f64(DType::F32, &shape, &values).expect("all elements");
+        let source = format!(
+            "func @f level=tile {{
+               param X: float32[{ROWS}, {cols}]
+               output Y: float32[{ROWS}]
+               kernel grid(bx: 1) threads(tx: {threads}, ty: 1, tz: 1) {{
+                 alloc x: fragment float32[{ROWS}, {cols}]
+                 alloc y: fragment float32[{ROWS}]
+                 copy X[0 +: {ROWS}, 0 +: {cols}] -> x[0 +: {ROWS}, 0 +: {cols}]
+                 reduce {op} x[0 +: {ROWS}, 0 +: {cols}] -> y[0 +: {ROWS}] dim=1 clear
+                 copy y[0 +: {ROWS}] -> Y[0 +: {ROWS}]
+               }}
+             }}"
+        );
+        let inputs = [("X", numbers), ("Y", ramp(DType::F32, &[ROWS]))];
+        check(&source, &inputs, &["Y"], i64::MAX)
+            .unwrap_or_else(|why| panic!("{op} of {cols} by {threads}: {why}"));
+    }
 }
 
 #[test]

@@ -95,6 +95,8 @@ pub struct Machine {
     pub ldmatrix: bool,
     /// `stmatrix`.
     pub stmatrix: bool,
+    /// The largest of three integers by one instruction, as fast as that of two floats.
+    pub max_of_three: bool,
     /// LDS loads that transpose across lanes.
     pub ds_read_tr: bool,
     /// Matrix instructions; of those of a family for the same types the ones of the full rate

@@ -65,6 +65,7 @@ pub(crate) const SM80: Machine = Machine {
     },
     ldmatrix: true,  // [PTX] sm_75
     stmatrix: false, // [PTX] needs sm_90
+    max_of_three: false,
     ds_read_tr: false,
     mma: MMA_SYNC_80,
     sparse_mma: MMA_SP_80,
@@ -107,6 +108,7 @@ pub(crate) const SM90A: Machine = Machine {
         shared: &[],
     },
     stmatrix: true, // [PTX] sm_90
+    max_of_three: true, // [SASS] VIMNMX3, from two `max.s32` in a row
     mma: &MMA_90,
     fp8_sum_bits: 13, // measured: 1 + 2^-13 survives, 1 + 2^-14 does not
     fp8_conversions: Some(Fp8Formats::Ocp), // [PTX] sm_89

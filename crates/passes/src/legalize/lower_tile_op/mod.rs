@@ -25,6 +25,7 @@ mod bulk;
 mod copy;
 mod gemm;
 mod group_gemm;
+mod integer_maxima;
 mod matrix_store;
 mod ops;
 mod points;

@@ -13,6 +13,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::{Form, Fragment, LineDigit, Sum, radix, to_expr};
 
+use super::integer_maxima::Maxima;
 use super::{Lower, counted, guarded, store, unroll};
 use crate::legalize::layout_inference::const_shape;
 
@@ -51,7 +52,7 @@ impl Lower<'_> {
             dtype,
             span,
         )];
-        out.push(counted(d, to.slots(), unroll(), start, span));
+        let mut folded = vec![counted(d, to.slots(), unroll(), start, span)];
 
         let (s, slot) = self.var("s", VarKind::Loop);
         let points = self.points(&from, &slot)?;
@@ -62,8 +63,27 @@ impl Lower<'_> {
         let sum = how.fold(self.load(part, vec![place.clone()]), value);
         let body = vec![store(part, vec![place], sum, dtype, span)];
         let mut inner = Vec::new();
+        let all_there = points.guard.is_none();
         guarded(points.guard, body, span, &mut inner);
-        out.push(counted(s, from.slots(), unroll(), inner, span));
+        folded.push(counted(s, from.slots(), unroll(), inner, span));
+        let maxima = Maxima {
+            count: from.slots(),
+            part,
+            slots: to.slots(),
+        };
+        let of_three = all_there && matches!(r.kind, ReduceKind::Max | ReduceKind::AbsMax);
+        out.extend(match of_three {
+            true => {
+                let element = |lower: &mut Self, number: Expr| {
+                    let at = [lower.tid.clone(), number.clone()];
+                    let place = to_expr::form(&slot_of, &at).remove(0);
+                    let value = lower.load(src, vec![number]).cast_to(dtype);
+                    (lower.simplify(&place), prepared(r.kind, value))
+                };
+                self.integer_maxima(&maxima, folded, element, span)
+            }
+            false => folded,
+        });
 
         for step in combine {
             match step {
