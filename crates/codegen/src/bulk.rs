@@ -37,7 +37,7 @@ impl Emitter<'_> {
             if let (StmtKind::Micro(op), Ok(list)) = (&stmt.kind, &mut maps)
                 && let Some((tile, tensor, shared)) = bulk_copy(op)
             {
-                match self.tensor_map(tile, tensor, shared, stmt.span) {
+                match self.tensor_map(op, (tile, tensor, shared), stmt.span) {
                     Ok(map) if list.contains(&map) => {}
                     Ok(map) => list.push(map),
                     Err(error) => maps = Err(error),
@@ -50,9 +50,8 @@ impl Emitter<'_> {
     /// How the engine is told of a tensor, where a box of it lies in shared memory as it has boxes.
     fn tensor_map(
         &self,
-        tile: TmaBox,
-        tensor: &Access,
-        shared: &Access,
+        op: &MicroOp,
+        (tile, tensor, shared): (TmaBox, &Access, &Access),
         span: Span,
     ) -> Emit<TensorMap> {
         let buffer = tensor.region.buffer;
@@ -72,6 +71,7 @@ impl Emitter<'_> {
                 buffer,
                 tile,
                 swizzle: found.swizzle,
+                once: op.evict == Some(EvictionPolicy::First),
             });
         } else {
             format!("`{}` has no place for a box of {tile}", to.name)
@@ -113,7 +113,7 @@ impl Emitter<'_> {
                 format!("{message} is not generated for {}", self.target),
             );
         };
-        let wanted = self.tensor_map(tile, tensor, shared, span)?;
+        let wanted = self.tensor_map(op, (tile, tensor, shared), span)?;
         if !self.starts_a_box(tile, shared) {
             let name = &self.func.buffers[shared.region.buffer].name;
             let message = format!("a bulk copy of `{name}` that may start within a box");

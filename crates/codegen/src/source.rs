@@ -52,6 +52,8 @@ pub struct TensorMap {
     pub tile: TmaBox,
     /// How the bytes of a box are permuted in shared memory.
     pub swizzle: Swizzle,
+    /// Whether what boxes bring is let go first, so that nothing beside them is worth bringing too.
+    pub once: bool,
 }
 
 /// A line of the text and the place in the user's file it comes from.

@@ -406,6 +406,7 @@ fn tma(device: &Device, stream: &Stream, cubin: &Cubin) -> Result<String, String
         strides: vec![columns * 4],
         boxes: vec![64, 1],
         swizzle: Swizzle::None,
+        once: false,
     };
     let map = TensorMap::tiled((&source).into(), &tensor).map_err(text)?;
     let out = device.zeros(256, stream).map_err(text)?;

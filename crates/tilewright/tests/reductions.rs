@@ -359,11 +359,23 @@ fn maxima_of_any_numbers() {
     let (nan, inf) = (f64::NAN, f64::INFINITY);
     let kinds: [&dyn Fn(i64) -> f64; 8] = [
         &|n| -1.0 - ((n * 37) % 101) as f64,
-        &|n| if n % 3 == 0 { nan } else { -((n % 7) as f64) - 0.5 },
+        &|n| {
+            if n % 3 == 0 {
+                nan
+            } else {
+                -((n % 7) as f64) - 0.5
+            }
+        },
         &|_| nan,
         &|n| if n % 2 == 0 { -0.0 } else { 0.0 },
         &|_| -0.0,
-        &|n| if n % 5 == 0 { nan } else { ((n * 29) % 53) as f64 },
+        &|n| {
+            if n % 5 == 0 {
+                nan
+            } else {
+                ((n * 29) % 53) as f64
+            }
+        },
         &|n| if n % 50 == 7 { inf } else { n as f64 },
         &|n| if n % 4 == 0 { nan } else { -inf },
     ];

@@ -64,7 +64,7 @@ pub(crate) const GFX942: Machine = Machine {
     ldmatrix: false,
     stmatrix: false,
     max_of_three: false, // floats have v_max3_f32
-    ds_read_tr: false, // [LLVM] refused
+    ds_read_tr: false,   // [LLVM] refused
     mma: MFMA_942,
     sparse_mma: &[], // no code is generated for smfmac
     fp8_sum_bits: 23,

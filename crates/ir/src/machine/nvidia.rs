@@ -107,7 +107,7 @@ pub(crate) const SM90A: Machine = Machine {
         global: &[(Scalar::F16, 4), (Scalar::BF16, 4), (Scalar::F32, 4)],
         shared: &[],
     },
-    stmatrix: true, // [PTX] sm_90
+    stmatrix: true,     // [PTX] sm_90
     max_of_three: true, // [SASS] VIMNMX3, from two `max.s32` in a row
     mma: &MMA_90,
     fp8_sum_bits: 13, // measured: 1 + 2^-13 survives, 1 + 2^-14 does not

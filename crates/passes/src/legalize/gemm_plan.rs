@@ -1024,7 +1024,7 @@ mod tests {
         assert_eq!(plan(&s), (256, [2, 1]));
         // 128 registers of the sum and 64 of a part.
         s.fresh = true;
-        assert_eq!(plan(&s), (128, [1, 2]));
+        assert_eq!(plan(&s), (128, [2, 1]));
         s.n = 128;
         assert_eq!(plan(&s), (128, [2, 1]));
     }

@@ -37,6 +37,7 @@ pub enum MetaArg {
         tensor: usize,
         tile: TmaBox,
         swizzle: Swizzle,
+        once: bool,
     },
 }
 
@@ -156,6 +157,7 @@ impl MetaArg {
                 tensor: call::tensors(func).position(|b| b == map.buffer)?,
                 tile: map.tile,
                 swizzle: map.swizzle,
+                once: map.once,
             }),
         }
     }
@@ -174,6 +176,11 @@ impl MetaArg {
                     tensor: index,
                     tile,
                     swizzle: BulkTile::SWIZZLES.into_iter().find(|s| s.span == span)?,
+                    once: match parts.next() {
+                        None => false,
+                        Some("once") => true,
+                        Some(_) => return None,
+                    },
                 }
             }
             _ => return None,
@@ -182,7 +189,7 @@ impl MetaArg {
 }
 
 /// `p0`, `w1`, `s2`: parameter, workspace, symbol; `m0:128x64:128`: a tensor's map with the box and
-/// the span of the swizzle.
+/// the span of the swizzle, `:once` behind it where boxes are read once.
 impl fmt::Display for MetaArg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -193,7 +200,11 @@ impl fmt::Display for MetaArg {
                 tensor,
                 tile,
                 swizzle,
-            } => write!(f, "m{tensor}:{tile}:{}", swizzle.span),
+                once,
+            } => {
+                let once = if *once { ":once" } else { "" };
+                write!(f, "m{tensor}:{tile}:{}{once}", swizzle.span)
+            }
         }
     }
 }
@@ -218,10 +229,12 @@ impl MetaArg {
                 tensor,
                 tile,
                 swizzle,
+                once,
             } => Operand::Map(TensorMap {
                 buffer: call::tensors(func).nth(tensor)?,
                 tile,
                 swizzle,
+                once,
             }),
         })
     }
@@ -234,12 +247,16 @@ mod tests {
     #[test]
     fn launches_round_trip() {
         let tile = TmaBox::new(&[128, 64]).expect("a box");
-        let map = |swizzle| MetaArg::Map {
-            tensor: 1,
-            tile,
-            swizzle,
+        let map = |once| {
+            move |swizzle| MetaArg::Map {
+                tensor: 1,
+                tile,
+                swizzle,
+                once,
+            }
         };
-        let maps = BulkTile::SWIZZLES.into_iter().map(map);
+        let maps = BulkTile::SWIZZLES.into_iter().map(map(false));
+        let maps = maps.chain(BulkTile::SWIZZLES.into_iter().map(map(true)));
         let others = [MetaArg::Param(0), MetaArg::Workspace(2), MetaArg::Symbol(1)];
         let meta = KernelMeta {
             name: "gemm".to_string(),
@@ -252,6 +269,7 @@ mod tests {
             "gemm 0 0 m0:128x64",
             "gemm 0 0 m0:300x64:128",
             "gemm 0 0 m0:8x8:48",
+            "gemm 0 0 m0:8x8:128:twice",
         ] {
             assert_eq!(KernelMeta::parse(bad), None, "{bad}");
         }

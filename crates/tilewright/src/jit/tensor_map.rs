@@ -62,6 +62,7 @@ fn describe(
             strides: vec![PITCH; rank.saturating_sub(1)],
             boxes,
             swizzle,
+            once: wanted.once,
         });
     }
     let mut dims = Vec::new();
@@ -89,6 +90,7 @@ fn describe(
         strides: bytes,
         boxes,
         swizzle,
+        once: wanted.once,
     })
 }
 
@@ -104,6 +106,7 @@ mod tests {
             buffer: Buffer::from_u32(0),
             tile: TmaBox::new(&extents).unwrap(),
             swizzle: swizzle::Swizzle::B128,
+            once: false,
         };
         describe(&wanted, shape, strides, 16)
     }

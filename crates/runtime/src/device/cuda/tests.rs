@@ -645,6 +645,7 @@ fn tensor_maps_are_encoded_and_passed() {
         strides: vec![32],
         boxes: vec![16, 8],
         swizzle: Swizzle::B32,
+        once: false,
     };
     let map = TensorMap::tiled((&setup.buffer).into(), &tensor).unwrap();
     assert_eq!(map.as_bytes()[..4], [6, 2, 1, 2]);
@@ -656,6 +657,12 @@ fn tensor_maps_are_encoded_and_passed() {
     };
     let map_of_lines = TensorMap::tiled((&setup.buffer).into(), &aligned).unwrap();
     assert_eq!(map_of_lines.as_bytes()[3], 3);
+    let once = TiledTensor {
+        once: true,
+        ..aligned
+    };
+    let map_of_once = TensorMap::tiled((&setup.buffer).into(), &once).unwrap();
+    assert_eq!(map_of_once.as_bytes()[3], 0);
     let args = [(&setup.buffer).into(), Arg::I32(0), (&map).into()];
     setup.kernel.launch(&shape(), &setup.stream, &args).unwrap();
     let launched = with(|state| state.launches.pop()).unwrap();
