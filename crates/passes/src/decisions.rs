@@ -62,6 +62,12 @@ pub const STREAM: Decision = Decision {
     does: "what the copy engine brings and nobody reads again leaves the L2 cache first",
 };
 
+/// Tiles that are not loaded again.
+pub const KEEP: Decision = Decision {
+    name: "keep",
+    does: "a tile is not loaded again where a fragment still has what is made of it",
+};
+
 /// All of them.
 pub const DECISIONS: &[Decision] = &[
     RESIDENT,
@@ -72,6 +78,7 @@ pub const DECISIONS: &[Decision] = &[
     CHIPLETS,
     PREFETCH,
     STREAM,
+    KEEP,
 ];
 
 const PREFIX: &str = "tilewright.";

@@ -82,6 +82,12 @@ pub const PASSES: &[PassInfo] = &[
         run: legalize::drop_unread_products::drop_unread_products,
     },
     PassInfo {
+        name: "keep-values",
+        about: "leaves out loads of tiles that fragments still have, or have more of",
+        makes: None,
+        run: legalize::keep_values::keep_values,
+    },
+    PassInfo {
         name: "split-k",
         about: "gives tiles to several blocks along K where they are few, and adds the parts",
         makes: None,
@@ -275,6 +281,7 @@ const LEGALIZE: &[&str] = &[
     "expand-scales",
     "simplify",
     "drop-unread-products",
+    "keep-values",
     "split-k",
     "add-wrapper-for-single-buf-store",
     "layout-reducer",

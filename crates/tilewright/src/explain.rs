@@ -149,6 +149,7 @@ const LOWERING: &[Row] = &[
         "A remark: whether blocks fetch ahead what later blocks read.",
         "",
     ),
+    ("keep", "A remark: which tiles are not loaded again.", ""),
     (
         "stores",
         "A remark: how results of products leave the registers.",

@@ -39,6 +39,7 @@ use tilewright_ir::{
 
 use crate::Changed;
 use crate::decisions::PREFETCH;
+use crate::legalize::element_copies::as_copy;
 use crate::legalize::own_tiles::is_own;
 
 /// The topic of this pass's remarks.
@@ -126,7 +127,9 @@ impl Stream {
             (func, &mut analyzer, &mut once),
             &kernel.body,
             &mut |analyzer, once, copy, span| {
-                tiles.extend(Tile::of(func, kernel, (analyzer, once), copy, span));
+                let tile = Tile::of(func, kernel, (analyzer, once), copy, span);
+                let new = |tile: &Tile| !tiles.iter().any(|t: &Tile| t.region == tile.region);
+                tiles.extend(tile.filter(new));
             },
         )?;
         if tiles.is_empty() {
@@ -208,8 +211,11 @@ fn find(
                 analyzer.pop();
                 found?;
             }
-            // What points of a parallel loop read is no tile.
-            StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => {}
+            StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => {
+                if let Some(copy) = as_copy(func, analyzer, l) {
+                    f(analyzer, once, &copy, stmt.span);
+                }
+            }
             _ => {
                 let mut more = false;
                 for inner in child_blocks(stmt) {

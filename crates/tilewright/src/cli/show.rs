@@ -33,7 +33,7 @@ pub struct ShowArgs {
     timings: bool,
     /// Say what the compiler decided about this topic, what it decided against, and why, on
     /// stderr; without a topic, about all of them: `decisions` (stages, versions, layouts, warps,
-    /// widths), `prefetch`, `schedule`, `split-k`, `stores`. `compile` without `--emit` says it on stdout.
+    /// widths), `keep`, `prefetch`, `schedule`, `split-k`, `stores`. `compile` without `--emit` says it on stdout.
     #[arg(long, value_name = "TOPIC", num_args = 0..=1, default_missing_value = "all")]
     explain: Option<String>,
 }
@@ -41,7 +41,9 @@ pub struct ShowArgs {
 /// The code of the remarks that are orders.
 const ORDERS: &str = "order";
 /// What can be explained, by the codes of the remarks.
-const TOPICS: [&str; 5] = [DECISIONS, "prefetch", "schedule", "split-k", "stores"];
+const TOPICS: [&str; 6] = [
+    DECISIONS, "keep", "prefetch", "schedule", "split-k", "stores",
+];
 const DECISIONS: &str = "decisions";
 
 impl ShowArgs {

@@ -111,6 +111,8 @@ pub fn cases() -> Vec<Case> {
         softmax_case(32, 256, "float16", F16),
         softmax_case(21, 333, "bfloat16", BF16),
         softmax_case(1, 129, "float16", F16),
+        softmax_row(37, 512, 1),
+        softmax_row(10, 96, 4),
     ]);
     for (m, n) in [(16, 256), (13, 300), (5, 129)] {
         cases.extend([
@@ -176,6 +178,18 @@ fn softmax_case(m: usize, n: usize, dtype: &'static str, rounding: f64) -> Case 
                 .chunks(n)
                 .flat_map(|row| softmax(row, n.div_ceil(128)));
             vec![Output::new("Y", rows.collect(), rounding)]
+        })
+}
+
+/// Rows that are one tile: powers for their sum are those of the result.
+fn softmax_row(m: usize, n: usize, block_m: usize) -> Case {
+    let sizes = [("M", m), ("N", n), ("block_M", block_m), ("block_N", n)];
+    Case::new("online_softmax.py", "softmax")
+        .sizes(sizes)
+        .input("X", [m, n], Fill::Uniform(-8.0, 8.0))
+        .check(move |t| {
+            let rows = t.get("X").chunks(n).flat_map(|row| softmax(row, 1));
+            vec![Output::new("Y", rows.collect(), F16)]
         })
 }
 
