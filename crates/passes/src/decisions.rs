@@ -68,6 +68,12 @@ pub const KEEP: Decision = Decision {
     does: "a tile is not loaded again where a fragment still has what is made of it",
 };
 
+/// Products that start before the one before them is done.
+pub const OVERLAP: Decision = Decision {
+    name: "overlap",
+    does: "warp groups start a product before the one before it is done, and hand its tiles back later",
+};
+
 /// All of them.
 pub const DECISIONS: &[Decision] = &[
     RESIDENT,
@@ -79,6 +85,7 @@ pub const DECISIONS: &[Decision] = &[
     PREFETCH,
     STREAM,
     KEEP,
+    OVERLAP,
 ];
 
 const PREFIX: &str = "tilewright.";

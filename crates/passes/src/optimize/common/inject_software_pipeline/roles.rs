@@ -32,7 +32,7 @@ use super::pairs::{self, Pairs};
 use super::pieces::{Piece, Pieces};
 use super::resident::Resident;
 use super::schedules::Why;
-use crate::decisions::STREAM;
+use crate::decisions::{OVERLAP, STREAM};
 use crate::legalize::own_tiles::is_read_once;
 
 /// What each role runs.
@@ -132,7 +132,9 @@ pub(super) fn derive(
     let alone = kernel.num_threads() == WARP_GROUP;
     let products = others.iter().all(|p| p.is_product_in_flight());
     const ROOM: u32 = 4;
-    let in_flight = u32::from(alone && products && versions >= ROOM);
+    let pays = alone && versions >= ROOM;
+    let overlaps = products && versions > 1 && OVERLAP.asked(func).unwrap_or(pays);
+    let in_flight = u32::from(overlaps);
     let producer = Stream {
         hands: copies.iter().map(reported).collect(),
         ..stream(&copies, trip, 1)
