@@ -96,8 +96,8 @@ fn a_step_says_which_run_of_its_pass_it_is() {
         runs,
         [
             format!("`simplify` (pass 4 of {of}, run 1 of 3)"),
-            format!("`simplify` (pass 21 of {of}, run 2 of 3)"),
-            format!("`simplify` (pass 23 of {of}, run 3 of 3)"),
+            format!("`simplify` (pass 22 of {of}, run 2 of 3)"),
+            format!("`simplify` (pass 24 of {of}, run 3 of 3)"),
         ]
     );
     assert_eq!(
@@ -182,7 +182,7 @@ fn the_pass_that_breaks_the_function_is_named() {
     let failed = failed.expect_err("the buffers are gone");
     let step = failed.step().expect("a step");
     assert_eq!(failed.cause, Cause::Broken(step));
-    assert_eq!((step.name, step.number), ("layout-reducer", 8));
+    assert_eq!((step.name, step.number), ("layout-reducer", 9));
     let errors: Vec<_> = failed.errors.iter().collect();
     assert_eq!(errors[0].code.0, "broken-ir");
     let of = pipeline(Target::Sm80).len();
