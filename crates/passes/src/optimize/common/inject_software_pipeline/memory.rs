@@ -42,6 +42,18 @@ impl Excess {
     /// The loop has fewer stages than were asked for.
     pub fn note(&self, stages: u32, target: Target) -> Diagnostic {
         let message = format!("{}: the loop has {stages}", self.message(target));
+        self.fewer(stages, message)
+    }
+
+    /// The loop has fewer stages than were asked for, so that waves copy straight to LDS: through
+    /// registers there might have been room.
+    pub fn note_of_direct(&self, stages: u32, target: Target) -> Diagnostic {
+        let message = self.message(target);
+        let message = format!("{message}: the loop has {stages}, which waves copy straight to LDS");
+        self.fewer(stages, message)
+    }
+
+    fn fewer(&self, stages: u32, message: String) -> Diagnostic {
         let note = Diagnostic::new(Severity::Note, FEWER_STAGES, self.span, message);
         note.help(format!(
             "num_stages={stages} says the same; smaller tiles leave room for more"

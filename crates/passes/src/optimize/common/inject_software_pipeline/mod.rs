@@ -158,9 +158,10 @@ struct Tried {
     fits: Result<Option<Foreseen>, Excess>,
 }
 
-/// Writes the loops of a kernel out whose versions do not fit shared memory as planned: with copies
-/// through registers, which take a version less, else with fewer stages. Where nothing fits, the
-/// kernel stays as it is and an error says so.
+/// Writes the loops of a kernel out whose versions do not fit shared memory as planned. Waves that copy
+/// straight to LDS do so with fewer stages, as long as something runs ahead: tiles on their way through
+/// registers take these from sums. Else copies go through registers, which takes a version less, else
+/// there are fewer stages. Where nothing fits, the kernel stays as it is and an error says so.
 fn fitted(
     func: &mut Func,
     kernel: Kernel,
@@ -178,6 +179,16 @@ fn fitted(
     };
     let asked = excess.clone();
     if direct {
+        for stages in (2..asked.stages).rev() {
+            let fewer = Try {
+                cap: stages - 1,
+                ..Try::WHOLE
+            };
+            if let Ok((mut said, foreseen)) = attempt(func, fewer) {
+                said.push(asked.note_of_direct(stages, target));
+                return (said, foreseen);
+            }
+        }
         let through_registers = Try {
             direct: false,
             ..Try::WHOLE
