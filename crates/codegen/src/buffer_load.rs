@@ -47,18 +47,24 @@ impl Emitter<'_> {
         let bytes = bits / 8;
         let bits = self.func.buffers[tensor].dtype.bits();
         let zeros = op.otherwise.as_ref().is_some_and(is_zero);
-        let (lane, shared) = match (self.offset_of(source), &op.pred) {
-            (Some(offset), _) => (
+        // From where the kernel works out a start, the compiler does better with pointers that it keeps.
+        let guarded = op.pred.is_some() && zeros && !self.starts_at_a_value(source);
+        let offset = self.offset_of(source);
+        let offset = match offset.is_none() && guarded {
+            true => self.offset_where_read(source),
+            false => offset,
+        };
+        let (lane, shared) = match offset {
+            Some(offset) => (
                 self.in_bytes(&offset.lane, bits)?,
                 self.in_bytes(&offset.shared, bits)?,
             ),
-            // Where the condition holds the whole offset is in the tensor, though parts may not be. From where
-            // the kernel works out a start, the compiler does better with pointers that it keeps.
-            (None, Some(_)) if zeros && !self.starts_at_a_value(source) => {
+            // Where the condition holds the whole offset is in the tensor, though parts may not be.
+            None if guarded => {
                 let place = self.access(source, Span::NONE)?;
                 (bytes_of(&place.offset.text, bits), "0".to_string())
             }
-            (None, _) => return Ok(None),
+            None => return Ok(None),
         };
         let lane = match &op.pred {
             Some(pred) if zeros && !self.settled(pred).is_int(1) => {

@@ -27,9 +27,8 @@ impl Emitter<'_> {
         let flat = self.analyzer.simplify(&flat);
         let (shared, lane) = self.apart(&flat);
         for part in [&shared, &lane] {
-            let zero = Expr::zero(part.dtype());
             let whole = in_a_byte < 2 || self.analyzer.divides(in_a_byte.into(), part).is_yes();
-            if !(whole && self.analyzer.prove_ge(part, &zero).is_yes()) {
+            if !(whole && self.is_not_negative(part)) {
                 return None;
             }
         }
@@ -37,6 +36,41 @@ impl Emitter<'_> {
             lane: self.analyzer.simplify(&lane),
             shared: self.analyzer.simplify(&shared),
         })
+    }
+
+    /// The parts of an element's number, index by index, where the element is in the tensor whenever it
+    /// is read: a shared part that is a multiple of more than a lane adds is not below zero where the
+    /// index is not, though nobody knows how far it goes. Elsewhere it may be anything.
+    pub(crate) fn offset_where_read(&mut self, source: &Access) -> Option<Offset> {
+        let data = &self.func.buffers[source.region.buffer];
+        flat_index(self.func, source)?;
+        if sharing(data.dtype.bits()) > 1 {
+            return None;
+        }
+        let zero = || Expr::int(0, DType::I32);
+        let (mut shared, mut lane) = (zero(), zero());
+        for (at, extent) in source.at.iter().zip(&data.shape) {
+            let at = self.settled(&at.clone().cast_to(DType::I32));
+            let at = self.analyzer.simplify(&at);
+            let (of_all, own) = self.apart(&at);
+            let bounds = self.analyzer.const_bounds(&own);
+            let adds_less = bounds.hi < 1 << twos(&of_all);
+            if !(bounds.lo >= 0 && (adds_less || self.is_not_negative(&of_all))) {
+                return None;
+            }
+            let count = i64::try_from(extent.as_int()?).ok()?;
+            shared = shared * count + of_all;
+            lane = lane * count + own;
+        }
+        Some(Offset {
+            lane: self.analyzer.simplify(&lane),
+            shared: self.analyzer.simplify(&shared),
+        })
+    }
+
+    fn is_not_negative(&mut self, e: &Expr) -> bool {
+        let zero = Expr::zero(e.dtype());
+        self.analyzer.prove_ge(e, &zero).is_yes()
     }
 
     /// A part in bytes, as C, of elements of so many bits.
@@ -112,6 +146,19 @@ pub(crate) fn sharing(bits: u32) -> u32 {
     match bits {
         6 => 4,
         _ => 8 / bits.clamp(1, 8),
+    }
+}
+
+/// How many twos certainly divide a value of 32 bits, though arithmetic on it may have wrapped.
+fn twos(e: &Expr) -> u32 {
+    match e.kind() {
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => twos(a).min(twos(b)),
+        ExprKind::Binary(BinOp::Mul, a, b) => (twos(a) + twos(b)).min(31),
+        _ => match e.as_int() {
+            Some(0) => 31,
+            Some(n) => n.trailing_zeros().min(31),
+            None => 0,
+        },
     }
 }
 

@@ -55,7 +55,8 @@ impl Emitter<'_> {
         };
         let to = self.first_place(op, bytes, span)?;
         let bits = self.func.buffers[tensor].dtype.bits();
-        let (lane, shared) = match self.offset_of(source) {
+        let offset = self.offset_of(source);
+        let (lane, shared) = match offset.or_else(|| self.offset_where_read(source)) {
             Some(offset) => {
                 let lane = self.in_bytes(&offset.lane, bits)?;
                 (lane, self.in_bytes(&offset.shared, bits)?)
