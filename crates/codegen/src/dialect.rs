@@ -141,6 +141,15 @@ impl Emitter<'_> {
         }
     }
 
+    /// Whether the compiler is told which loops certainly run. Where one may not, clang keeps what is before
+    /// it beside what is behind, in registers of their own.
+    pub(crate) fn is_told_of_loops(&self) -> bool {
+        match self.dialect() {
+            Dialect::Cuda => false,
+            Dialect::Hip => true,
+        }
+    }
+
     /// How many iterations of a long loop the compiler may have at once; unlimited where it
     /// decides well by itself.
     pub(crate) fn unroll_limit(&self) -> Option<u32> {

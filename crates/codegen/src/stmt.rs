@@ -382,6 +382,11 @@ impl Emitter<'_> {
             return unsupported(span, "a loop of several axes in device IR");
         };
         let runs = matches!(l.kind, LoopKind::Serial | LoopKind::Pipelined(_));
+        if unroll != Some(None) && self.is_told_of_loops() && self.certainly_runs(axis) {
+            let (start, stop) = (self.scalar(&axis.start)?, self.scalar(&axis.stop)?);
+            let line = format!("if ({start} >= {stop}) __builtin_unreachable();");
+            self.out.line(line);
+        }
         self.loops += u32::from(runs);
         self.analyzer.enter_loop(self.func, l);
         self.names.open();
@@ -390,6 +395,13 @@ impl Emitter<'_> {
         self.loops -= u32::from(runs);
         self.analyzer.pop();
         result
+    }
+
+    /// Whether a loop that counts up, of a length that is not written in it, has an iteration in all calls.
+    fn certainly_runs(&mut self, axis: &Axis) -> bool {
+        axis.const_trip_count().is_none()
+            && axis.step.as_int().is_some_and(|step| step > 0)
+            && self.analyzer.prove_lt(&axis.start, &axis.stop).is_yes()
     }
 
     fn counted(&mut self, axis: &Axis, unroll: Option<Option<u32>>, body: &Block) -> Emit<()> {

@@ -247,6 +247,67 @@ fn tile_ir_is_refused() {
     assert_eq!(error.code.0, "codegen-not-device-ir");
 }
 
+/// A loop of gfx950 over a row, of iterations whose number only a call knows.
+fn over_a_row(bounds: &str, body: &str) -> String {
+    let ir = format!(
+        "func @k level=device {{
+  scalar n: int32
+  param A: float16[64, 1024]
+  param C: float32[64]
+  kernel grid(bx: 2) threads(tx: 64, ty: 1, tz: 1) {{
+    alloc staged: local float16[8]
+    for k in serial({bounds}) {{
+{body}
+      wait vmcnt(0)
+      C[tx] = float32(staged[0])
+    }}
+  }}
+}}
+"
+    );
+    let func = text::parse(&ir, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
+    verify::verify(&func).unwrap_or_else(|e| panic!("{e:?}"));
+    let source = generate(&func, Target::Gfx950, Options::default());
+    source.unwrap_or_else(|e| panic!("{e:?}")).text
+}
+
+/// A guarded load of 8 elements of row `tx`, from a column.
+fn guarded(column: &str) -> String {
+    format!(
+        "g2r A[0 +: 64, {column} +: 8] at [tx, {column}] -> staged[0 +: 8] at [0] inst=\"load\" width=8 pred=({column} < 1024) otherwise=0.0:float16 counter=vmcnt"
+    )
+}
+
+#[test]
+fn what_lanes_share_of_a_guarded_offset_stands_apart_where_it_cannot_be_below_zero() {
+    for (why, column, parts) in [
+        (
+            "a lane adds less than the shared part is a multiple of",
+            "k * 64 + tx % 8 * 8",
+            "(unsigned)(tx * 1024 + tx % 8 * 8) * 2 : -1u, (unsigned)(k * 64) * 2);",
+        ),
+        (
+            "a lane adds more: the shared part may be below zero where the sum is not",
+            "k * 32 + tx % 8 * 8",
+            "(unsigned)(tx * 1024 + k * 32 + tx % 8 * 8) * 2 : -1u, 0);",
+        ),
+    ] {
+        let text = over_a_row("0, n", &guarded(column));
+        assert!(text.contains(parts), "{why}:\n{text}");
+    }
+}
+
+#[test]
+fn clang_is_told_of_loops_that_certainly_run() {
+    let told = "__builtin_unreachable();";
+    let text = over_a_row("0, max(n, 1)", &guarded("k * 64"));
+    has(&text, &format!("if (0 >= tw::max<int>(n, 1)) {told}"));
+    for bounds in ["0, n", "0, 8"] {
+        let text = over_a_row(bounds, &guarded("k * 64"));
+        assert!(!text.contains(told), "{bounds}:\n{text}");
+    }
+}
+
 /// A wave's product of 256 sums, and what else is done with them.
 fn sums(before: &str, behind: &str) -> String {
     let body = format!(
