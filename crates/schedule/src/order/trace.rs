@@ -9,7 +9,7 @@ use tilewright_ir::Counter;
 
 use super::barriers::{Meetings, required};
 use super::dependences::{Between, Need};
-use super::waits::{SteadyWait, steady_waits};
+use super::waits::{self, SteadyWait, Table, steady_waits};
 use super::{Completion, Order, Schedule, Section, Step, Tail};
 
 /// What is known of the sections so far.
@@ -34,6 +34,13 @@ pub(super) struct Trace {
     trip: i64,
     /// The section of each iteration, from `-depth` on.
     pub sections: Vec<usize>,
+}
+
+/// What barriers of the epilogue are taken out in view of.
+struct Ends {
+    steady: Vec<SteadyWait>,
+    /// The waits before any is taken out, by trace.
+    tables: Vec<Table>,
 }
 
 /// One need at one iteration: the times of its two ops.
@@ -74,25 +81,31 @@ impl<'a> Plan<'a> {
 
     /// Takes the barriers out of prologue and epilogue that nothing there needs; where only lanes
     /// of one warp do, each warp waits for itself. One in the epilogue stays where its wait would
-    /// otherwise move into the steady iteration, which would then wait for what only the end needs.
+    /// otherwise move to an earlier one: the steady iteration would wait for what only the end needs,
+    /// the end for what is read later.
     pub fn prune_barriers(&mut self) {
         if !self.all_met() {
             return;
         }
-        for section in (0..self.meetings.len()).filter(|p| *p != self.depth) {
-            let strictest = match section > self.depth {
-                true => steady_waits(self),
-                false => Vec::new(),
-            };
+        let mut ends = None;
+        let depth = self.depth;
+        for section in (0..self.meetings.len()).filter(|p| *p != depth) {
+            if section > depth && ends.is_none() {
+                ends = Some(Ends {
+                    steady: steady_waits(self),
+                    tables: waits::for_now(self),
+                });
+            }
+            let strictest = ends.as_ref();
             for place in (0..self.order.ops.len()).rev() {
                 while self.meetings[section].barriers[place] > 0 {
                     self.meetings[section].barriers[place] -= 1;
-                    if self.may_go((section, place), &strictest) {
+                    if self.may_go((section, place), strictest) {
                         continue;
                     }
                     let warp_sync = self.meetings[section].warp_syncs[place];
                     self.meetings[section].warp_syncs[place] = true;
-                    if !self.may_go((section, place), &strictest) {
+                    if !self.may_go((section, place), strictest) {
                         self.meetings[section].warp_syncs[place] = warp_sync;
                         self.meetings[section].barriers[place] += 1;
                     }
@@ -100,7 +113,7 @@ impl<'a> Plan<'a> {
                 }
                 if self.meetings[section].warp_syncs[place] {
                     self.meetings[section].warp_syncs[place] = false;
-                    if !self.may_go((section, place), &strictest) {
+                    if !self.may_go((section, place), strictest) {
                         self.meetings[section].warp_syncs[place] = true;
                     }
                 }
@@ -108,16 +121,42 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether all needs are met as it is, by waits of the steady iteration no stricter than these.
-    /// They were before what was taken out at this place.
-    fn may_go(&self, (section, place): (usize, usize), strictest: &[SteadyWait]) -> bool {
-        let allowed = |wait: &SteadyWait| {
-            let same = |w: &&SteadyWait| (w.place, w.counter) == (wait.place, wait.counter);
-            let known = strictest.iter().find(same);
-            known.is_some_and(|w| w.at_most <= wait.at_most)
-        };
+    /// Whether all needs are met as it is, at the end by waits that there are, none of them stricter. They
+    /// were before what was taken out at this place.
+    fn may_go(&self, (section, place): (usize, usize), ends: Option<&Ends>) -> bool {
         self.met_around(section, place)
-            && (section < self.depth || steady_waits(self).iter().all(allowed))
+            && ends.is_none_or(|ends| {
+                let allowed = |wait: &SteadyWait| {
+                    let same = |w: &&SteadyWait| (w.place, w.counter) == (wait.place, wait.counter);
+                    let known = ends.steady.iter().find(same);
+                    known.is_some_and(|w| w.at_most <= wait.at_most)
+                };
+                steady_waits(self).iter().all(allowed)
+                    && self.is_waited_for((section, place), &ends.tables)
+            })
+    }
+
+    /// Whether these waits complete what the needs ask for that a place lies between the ops of.
+    fn is_waited_for(&self, place: (usize, usize), tables: &[Table]) -> bool {
+        self.traces.iter().zip(tables).all(|(trace, table)| {
+            let times = self.times(trace, place);
+            let around = |i: &Instance| times.iter().any(|t| (i.from + 1..=i.to).contains(t));
+            self.instances(trace).filter(around).all(|i| {
+                let Some(counter) = self.needs[i.need].wait else {
+                    return true;
+                };
+                self.meeting_time(trace, i)
+                    .is_none_or(|by| table.is_done(self, trace, (i.from, by), counter))
+            })
+        })
+    }
+
+    /// When a place of a section comes.
+    fn times(&self, trace: &Trace, (section, place): (usize, usize)) -> Vec<usize> {
+        let iterations = trace.sections.iter().enumerate();
+        let here = iterations.filter(|(_, p)| **p == section);
+        here.map(|(it, _)| it * self.order.ops.len() + place)
+            .collect()
     }
 
     fn all_met(&self) -> bool {
@@ -129,11 +168,8 @@ impl<'a> Plan<'a> {
 
     /// Whether the needs are met that a place lies between the ops of.
     fn met_around(&self, section: usize, place: usize) -> bool {
-        let len = self.order.ops.len();
         self.traces.iter().all(|trace| {
-            let iterations = trace.sections.iter().enumerate();
-            let here = iterations.filter(|(_, p)| **p == section);
-            let times: Vec<usize> = here.map(|(it, _)| it * len + place).collect();
+            let times = self.times(trace, (section, place));
             let around = |i: &Instance| times.iter().any(|t| (i.from + 1..=i.to).contains(t));
             let mut all = self.deciding(trace).filter(around);
             all.all(|i| self.meeting_time(trace, i).is_some())

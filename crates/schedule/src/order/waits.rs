@@ -41,6 +41,13 @@ pub(super) fn drain(plan: &Plan<'_>) -> Vec<Step> {
         .collect()
 }
 
+/// Sets the waits for the barriers as they are, and gives them in time, for each trace.
+pub(super) fn for_now(plan: &mut Plan<'_>) -> Vec<Table> {
+    set(plan);
+    let traces = plan.traces.iter();
+    traces.map(|trace| Table::new(plan, trace)).collect()
+}
+
 /// What the steady iteration waits for at one of its places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SteadyWait {
@@ -266,6 +273,17 @@ impl Table {
         let mut own = after.filter(|w| w.1 == counter);
         own.find(|w| self.younger(plan, from, w.0, counter) >= w.2)
             .map(|w| (w.0, w.2))
+    }
+
+    /// Whether a wait completes the op at `from` no later than place `by`.
+    pub fn is_done(
+        &self,
+        plan: &Plan<'_>,
+        trace: &Trace,
+        (from, by): (usize, usize),
+        counter: Counter,
+    ) -> bool {
+        self.done(plan, trace, from, by, counter, None)
     }
 
     /// Whether a wait other than `but` completes the op at `from` no later than place `by`.

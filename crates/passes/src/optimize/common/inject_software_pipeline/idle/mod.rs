@@ -6,6 +6,9 @@
 //! waited for what the order makes others wait for. Of halves of a block a barrier apart the second is in the
 //! phase that the first has left.
 //!
+//! What brings parts of tiles takes longer at both ends of the loop, where what may not run stands under
+//! conditions: where nobody knows how often the loop runs, each iteration bears a share of that.
+//!
 //! No bank is asked twice, addresses cost nothing, and memory serves nobody else: this ranks orders, it is no
 //! time.
 
@@ -22,7 +25,7 @@ use work::Work;
 /// What an iteration takes.
 #[derive(Clone, Copy)]
 pub(super) struct Iteration {
-    /// Cycles in which the matrix units have nothing to do.
+    /// Cycles in which the matrix units have nothing to do, with the iteration's share of the loop's ends.
     pub idle: u32,
     /// Whether it is as long as copies take, so that a wait for all that were issued an iteration ago
     /// is for nothing.
@@ -68,16 +71,27 @@ impl Iteration {
         let waves = (work::waves(question), question.machine.simds);
         let mut clock = Clock::new(&work, waves, order.lag > 0);
         let took = clock.run(&phases.closed());
+        let (more, trips) = ends(question, order);
         // Where nothing is multiplied, matrix units that idle say nothing of the order.
         let idle = match clock.busy() {
             0 => 0,
-            busy => took.saturating_sub(busy),
+            busy => took.saturating_sub(busy) + took * more / trips,
         };
         Iteration {
             idle: u32::try_from(idle).unwrap_or(u32::MAX),
             hides_copies: took >= clock::COPY,
         }
     }
+}
+
+/// How many iterations more the ends of the loop take by an order, and how often it is supposed to run,
+/// where that is not known.
+fn ends(question: Question<'_>, order: &Arrangement) -> (u64, u64) {
+    const MORE: u64 = 2;
+    const SUPPOSED: u64 = 8;
+    let unknown = question.l.axes[0].const_trip_count().is_none();
+    let more = if unknown && order.split.p > 1 { MORE } else { 0 };
+    (more, SUPPOSED)
 }
 
 /// What a wave does.

@@ -71,12 +71,11 @@ pub(super) fn chained_halves(question: Question<'_>) -> Result<(), Why> {
     }
 }
 
-/// Loops of many iterations. What runs two of them ahead is issued under conditions where their number is
-/// not known, and waited for as in the shortest; where it is small, both ends take longer than is gained.
+/// Loops of several iterations. What runs two of them ahead takes longer at both ends.
 pub(super) fn is_long(question: Question<'_>) -> Result<(), Why> {
     match super::is_long(question.l) {
         true => Ok(()),
-        false => Err("the loop is short, or of a length that is not known".into()),
+        false => Err("the loop is short".into()),
     }
 }
 

@@ -238,13 +238,12 @@ pub fn parts_asked(asked: &str, index: &str) -> [u32; 2] {
     order.map_or([1, 1], |order| [order.m, order.n])
 }
 
-/// Whether a loop is certainly so long that what several iterations take ahead of it and behind it does not
-/// count.
+/// Whether a loop is so long, or may be, that what several iterations take ahead of it and behind it does
+/// not count by itself. Who does not know how often a loop runs does not write it for a few iterations.
 pub fn is_long(l: &Loop) -> bool {
     const LONG: u64 = 8;
-    l.axes[0]
-        .const_trip_count()
-        .is_some_and(|trips| trips >= LONG)
+    let trips = l.axes[0].const_trip_count();
+    trips.is_none_or(|trips| trips >= LONG)
 }
 
 /// The parts along M and N of the schedules that bring parts of tiles and are tried where a loop asks for
