@@ -10,6 +10,9 @@ use std::ops::Range;
 use super::blocks::{Blocks, Ways, run_order};
 use super::{Function, Instruction};
 
+/// Turns of a loop that nothing is known of.
+const TURNS: usize = 8;
+
 /// A loop of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
@@ -35,7 +38,8 @@ impl Loop {
         self != other && other.blocks.iter().all(|block| self.blocks.contains(block))
     }
 
-    fn has(&self, index: usize) -> bool {
+    /// Whether an instruction is one of it.
+    pub fn has(&self, index: usize) -> bool {
         self.blocks.iter().any(|block| block.contains(&index))
     }
 }
@@ -89,8 +93,8 @@ impl Function {
     }
 
     /// The loop that a kernel's time goes into: the one with most matrix instructions that are in
-    /// no loop inside it (of equal ones the shortest, which is the inner one), or where none has
-    /// any, the longest innermost one.
+    /// no loop inside it, eight turns supposed of every loop around them (of equal ones the shortest,
+    /// which is the inner one), or where none has any, the longest innermost one.
     pub fn hot_loop(&self) -> Option<Loop> {
         self.hot_loop_among(&Blocks::of(self))
     }
@@ -105,7 +109,8 @@ impl Function {
                 let is_matrix = self.instructions.get(*at).is_some_and(Instruction::is_mfma);
                 is_matrix && !deeper.iter().any(|inner| inner.has(*at))
             });
-            own.count()
+            let around = loops.iter().filter(|outer| outer.holds(l)).count();
+            own.count() * TURNS.pow(around.min(4) as u32)
         };
         let length = |l: &Loop| l.blocks.iter().map(Range::len).sum::<usize>();
         let counted = loops.iter().map(|l| (matrix(l), l));
@@ -150,6 +155,19 @@ f:
         let hot = function.hot_loop().unwrap();
         assert_eq!(hot.body(function).len(), 2);
         assert_eq!(hot.body(function)[0].line, 5);
+    }
+
+    #[test]
+    fn the_ends_of_a_pipeline_are_not_hot() {
+        // A loop over tiles, with the last two iterations of each behind the loop inside.
+        let product = "\tv_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]\n";
+        let text = format!(
+            "f:\n.LBB0_1:\n\ts_nop 0\n.LBB0_2:\n{product}\ts_cbranch_scc0 .LBB0_2\n\
+             {product}{product}\ts_cbranch_scc0 .LBB0_1\n\ts_endpgm\n"
+        );
+        let program = parse(&text).unwrap();
+        let hot = program.functions[0].hot_loop().unwrap();
+        assert_eq!(hot.body(&program.functions[0]).len(), 2);
     }
 
     #[test]

@@ -98,7 +98,8 @@ impl Timing {
 
     /// How the hot loop runs, where one was run at least twice.
     pub fn steady(&self, function: &Function) -> Option<Steady> {
-        let head = function.hot_loop()?.head()?;
+        let hot = function.hot_loop()?;
+        let head = hot.head()?;
         let line = function.instructions.get(head)?.line;
         let mut gaps = Vec::new();
         let mut turns = 0;
@@ -110,6 +111,10 @@ impl Timing {
             let skip = if passes.len() > 4 { 2 } else { 0 };
             for pair in passes[skip.min(passes.len())..].windows(2) {
                 let turn = &wave.issued[pair[0]..pair[1]];
+                // Where the wave left the loop and came back, the way around it is no turn.
+                if !turn.iter().all(|i| hot.has(i.instruction as usize)) {
+                    continue;
+                }
                 gaps.push(wave.issued[pair[1]].issue - wave.issued[pair[0]].issue);
                 sums.add(turn, wave.issued[pair[1]].since, &self.kinds);
                 let done = turn.iter().map(|issued| operations(function, issued));
