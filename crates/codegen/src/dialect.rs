@@ -81,6 +81,15 @@ impl Emitter<'_> {
         }
     }
 
+    /// Keeps the matrix instruction before this, with so many slots of a lane for its sums, where it
+    /// stands. In CUDA it is assembly that nothing moves.
+    pub(crate) fn hold(&mut self, sum: &str, slots: u32) {
+        if self.dialect() == Dialect::Hip {
+            self.needs.piece(Piece::Waits);
+            self.out.line(format!("tw::multiplied<{slots}>({sum});"));
+        }
+    }
+
     /// The statement at which the lanes of a warp meet.
     pub(crate) fn sync_warp(&mut self) -> String {
         match self.dialect() {

@@ -45,8 +45,8 @@ pub(crate) struct Emitter<'f> {
     pub unrolled: FxHashSet<Var>,
     /// Loops around what is printed that are loops of the code too.
     pub loops: u32,
-    /// Whether nothing may move across the end of the statement that is printed.
-    pub fenced: bool,
+    /// Whether matrix instructions of the statement that is printed stay where they are.
+    pub held: bool,
     /// Whether nothing adds to sums by number until the statement that is printed is over.
     pub sums_settled: bool,
     /// The condition of the predicated instructions that are printed.
@@ -94,7 +94,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         settled: FxHashMap::default(),
         unrolled: FxHashSet::default(),
         loops: 0,
-        fenced: false,
+        held: false,
         sums_settled: false,
         when: None,
         uses: Uses::default(),

@@ -170,13 +170,9 @@ impl Emitter<'_> {
                 let name = mma_name(&inst);
                 self.out
                     .line(format!("tw::{name}({});", operands.join(", ")));
-                if self.fenced && op.count() == 1 && !numbered && self.in_vector_registers(&op.dest)
-                {
-                    self.needs.piece(Piece::Waits);
-                    let slots =
-                        i64::from(inst.m) * i64::from(inst.n) / i64::from(self.machine.warp_size);
-                    let sum = c.words();
-                    self.out.line(format!("tw::multiplied<{slots}>({sum});"));
+                if self.held && !numbered && self.in_vector_registers(&op.dest) {
+                    let sums = u32::from(inst.m) * u32::from(inst.n);
+                    self.hold(&c.words(), sums / self.machine.warp_size);
                 }
                 Ok(())
             }

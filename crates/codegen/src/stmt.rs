@@ -23,8 +23,7 @@ impl Emitter<'_> {
                 self.analyzer.after(stmt);
                 continue;
             }
-            let next = block.get(at + 1).map(|next| &next.kind);
-            self.fenced = matches!(next, Some(StmtKind::Device(DeviceOp::SchedBarrier(0))));
+            self.held = is_held(block, at);
             let elements = self.elements_of_sums(stmt).filter(|_| !self.sums_settled);
             if elements.is_some() {
                 self.settle_sums();
@@ -543,4 +542,19 @@ pub(crate) fn c_string(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Whether what the statement at this place multiplies is held there: alone between the fences of a woven
+/// cluster; as a cluster behind a loop, where clang would put each sum into other registers than it came in
+/// and then find no room for operands, which take eight in a row.
+fn is_held(block: &Block, at: usize) -> bool {
+    let single = matches!(&block[at].kind, StmtKind::Micro(op) if op.count() == 1);
+    let is_loop = |s: &Stmt| matches!(&s.kind, StmtKind::For(l) if l.kind == LoopKind::Serial);
+    match block.get(at + 1).map(|next| &next.kind) {
+        Some(StmtKind::Device(DeviceOp::SchedBarrier(0))) => single,
+        Some(StmtKind::Device(DeviceOp::SetPrio(_) | DeviceOp::Barrier(_))) => {
+            block[..at].iter().any(is_loop)
+        }
+        _ => false,
+    }
 }

@@ -352,3 +352,41 @@ fn sums_that_are_used_otherwise_stay_an_array() {
         assert!(text.contains("float c[256];"), "{why}:\n{text}");
     }
 }
+
+/// Products in a loop and behind it, the block meeting after each.
+fn clusters(inst: &str, [sums, operands]: [u32; 2]) -> String {
+    let mma = format!(
+        "mma for mi < 2 do a[0 +: {operands}] at [0], a[0 +: {operands}] at [0] -> c[0 +: {}] at [mi * {sums}] inst=\"{inst}\" width=1",
+        2 * sums
+    );
+    format!(
+        "
+    alloc a: local float16[{operands}]
+    alloc c: local float32[{}]
+    for k in serial(0, 4) {{
+      {mma}
+      barrier bare
+    }}
+    {mma}
+    barrier bare
+    C[tx] = c[0]
+",
+        2 * sums
+    )
+}
+
+#[test]
+fn products_behind_a_loop_are_held_in_the_registers_of_their_sums() {
+    let text = kernel(
+        &clusters("mfma.16x16x16.float16.float32", [4, 4]),
+        Target::Gfx942,
+    );
+    let (inside, behind) = text.split_once("tw::barrier();").expect("a barrier");
+    assert!(!inside.contains("multiplied"), "{text}");
+    has(behind, "tw::multiplied<4>(c + mi * 4);");
+    let text = kernel(
+        &clusters("mma.16x8x16.float16.float32", [4, 8]).replace("bare", "block"),
+        Target::Sm80,
+    );
+    assert!(!text.contains("multiplied"), "{text}");
+}

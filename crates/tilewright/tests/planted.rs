@@ -56,9 +56,9 @@ const KERNELS: &[Kernel] = &[
         file: "gemm.py",
         settings: NT,
         target: Target::Gfx950,
-        barriers: (4, 0, 4),
-        vmcnt: (8, 0, 8),
-        lgkmcnt: (21, 1, 22),
+        barriers: (6, 0, 6),
+        vmcnt: (12, 0, 12),
+        lgkmcnt: (20, 0, 20),
     },
     Kernel {
         file: "gemm.py",

@@ -90,7 +90,11 @@ fn ends(question: Question<'_>, order: &Arrangement) -> (u64, u64) {
     const MORE: u64 = 2;
     const SUPPOSED: u64 = 8;
     let unknown = question.l.axes[0].const_trip_count().is_none();
-    let more = if unknown && order.split.p > 1 { MORE } else { 0 };
+    let more = if unknown && order.split.p > 1 {
+        MORE
+    } else {
+        0
+    };
     (more, SUPPOSED)
 }
 
