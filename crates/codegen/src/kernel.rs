@@ -49,6 +49,8 @@ pub(crate) struct Emitter<'f> {
     pub held: bool,
     /// Whether nothing adds to sums by number until the statement that is printed is over.
     pub sums_settled: bool,
+    /// Late sums that were multiplied and not read since.
+    pub pending: FxHashSet<Buffer>,
     /// The condition of the predicated instructions that are printed.
     pub when: Option<String>,
     pub uses: Uses,
@@ -96,6 +98,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         loops: 0,
         held: false,
         sums_settled: false,
+        pending: FxHashSet::default(),
         when: None,
         uses: Uses::default(),
         kernel: 0,

@@ -48,6 +48,7 @@ mod expr;
 mod group_mma;
 mod hip;
 mod kernel;
+mod late_sums;
 mod micro;
 mod names;
 mod numbered;

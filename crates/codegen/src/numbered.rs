@@ -13,8 +13,9 @@
 //! ```
 //!
 //! The compiler looks for no hazards there: who reads or writes elements waits for matrix instructions
-//! first (`tw::settle_sums`). Nor does it keep such registers free; the audit of compiled kernels
-//! refuses code of its own that writes one.
+//! first (`tw::settle_sums`). Nor does it keep such registers free: where it has too few others it puts
+//! values of its own there, which must not stay across products (`tw::keep_sums`), and the audit of
+//! compiled kernels refuses code that writes one.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::touched::touched;
@@ -35,20 +36,23 @@ pub struct Numbered {
     pub count: u32,
 }
 
-/// The sums of a kernel whose registers have numbers.
+/// The sums of a kernel whose registers have numbers: all or none.
 pub fn numbered(func: &Func, kernel: &Kernel, machine: &Machine) -> Vec<Numbered> {
     let all = machine.registers.accumulation;
     let mut sums: Vec<(Buffer, u32)> = Vec::new();
+    // Sums that stay the compiler's it would put into these registers where it has too few others.
+    let mut theirs = false;
     walk_stmts(&kernel.body, &mut |stmt| {
         if let Some(buffer) = sum_of(stmt)
             && sums.iter().all(|(known, _)| *known != buffer)
-            && let Some(count) = registers_of(func, buffer)
-            && count > all / 2
         {
-            sums.push((buffer, count));
+            match registers_of(func, buffer) {
+                Some(count) if count > all / 2 => sums.push((buffer, count)),
+                _ => theirs = true,
+            }
         }
     });
-    if sums.is_empty() {
+    if sums.is_empty() || theirs {
         return Vec::new();
     }
     let mut uses = Uses {
@@ -60,14 +64,15 @@ pub fn numbered(func: &Func, kernel: &Kernel, machine: &Machine) -> Vec<Numbered
     let mut list = Vec::new();
     let mut first = 0;
     for (buffer, count) in sums {
-        if uses.sums.contains(&buffer) && first + count <= all {
-            list.push(Numbered {
-                buffer,
-                first,
-                count,
-            });
-            first += count;
+        if !uses.sums.contains(&buffer) || first + count > all {
+            return Vec::new();
         }
+        list.push(Numbered {
+            buffer,
+            first,
+            count,
+        });
+        first += count;
     }
     list
 }
@@ -211,6 +216,34 @@ impl Uses<'_> {
     }
 }
 
+/// What a statement does with some sums.
+#[derive(Default)]
+pub(crate) struct Used {
+    /// It names elements, for a matrix instruction or not.
+    pub reads: bool,
+    pub writes: bool,
+    pub multiplied: bool,
+}
+
+pub(crate) fn used(stmt: &Stmt, is_sum: impl Fn(Buffer) -> bool) -> Used {
+    let mut used = Used::default();
+    walk_stmts(std::slice::from_ref(stmt), &mut |stmt| {
+        used.multiplied |= sum_of(stmt).is_some_and(&is_sum);
+        touched(stmt, &mut |access| {
+            used.reads |= is_sum(access.buffer);
+            used.writes |= is_sum(access.buffer) && access.mode.writes();
+        });
+        stmt_exprs(stmt, &mut |e| {
+            e.walk_distinct(&mut |node| {
+                if let ExprKind::Load { buffer, .. } = node.kind() {
+                    used.reads |= is_sum(*buffer);
+                }
+            });
+        });
+    });
+    used
+}
+
 impl Emitter<'_> {
     pub(crate) fn number_of(&self, buffer: Buffer) -> Option<Numbered> {
         let mut all = self.plan.numbered.iter();
@@ -223,22 +256,12 @@ impl Emitter<'_> {
         if self.plan.numbered.is_empty() {
             return None;
         }
-        let is_sum = |buffer: Buffer| self.number_of(buffer).is_some();
-        let (mut reads, mut writes, mut multiplied) = (false, false, false);
-        walk_stmts(std::slice::from_ref(stmt), &mut |stmt| {
-            multiplied |= sum_of(stmt).is_some_and(is_sum);
-            touched(stmt, &mut |access| {
-                reads |= is_sum(access.buffer);
-                writes |= is_sum(access.buffer) && access.mode.writes();
-            });
-            stmt_exprs(stmt, &mut |e| {
-                e.walk_distinct(&mut |node| {
-                    if let ExprKind::Load { buffer, .. } = node.kind() {
-                        reads |= is_sum(*buffer);
-                    }
-                });
-            });
-        });
+        let is_sum = |buffer| self.number_of(buffer).is_some();
+        let Used {
+            reads,
+            writes,
+            multiplied,
+        } = used(stmt, is_sum);
         (reads && !multiplied).then_some(writes)
     }
 
@@ -246,5 +269,18 @@ impl Emitter<'_> {
     pub(crate) fn settle_sums(&mut self) {
         self.needs.piece(Piece::Sums);
         self.out.line("tw::settle_sums();");
+    }
+
+    /// In front of a cluster of products, and of the first product of a block: what the compiler keeps
+    /// around a loop is live here.
+    pub(crate) fn keep_sums(&mut self, stmt: &Stmt, kept: &mut bool) {
+        if let (StmtKind::Micro(op), Some(sum)) = (&stmt.kind, sum_of(stmt))
+            && self.number_of(sum).is_some()
+            && (op.count() > 1 || !*kept)
+        {
+            *kept = true;
+            self.needs.piece(Piece::Sums);
+            self.out.line("tw::keep_sums();");
+        }
     }
 }

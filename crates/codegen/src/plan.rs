@@ -9,6 +9,7 @@ use tilewright_ir::{
 
 use crate::group_mma::registers_of;
 use crate::kernel::Emitter;
+use crate::late_sums::{Late, late_sums};
 use crate::numbered::{Numbered, numbered};
 use crate::source::TensorMap;
 
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     pub group_registers: Vec<Buffer>,
     /// Sums whose registers have numbers.
     pub numbered: Vec<Numbered>,
+    /// Sums that are read a wait state later than clang takes for enough.
+    pub late: Vec<Late>,
     /// Threads show other blocks what was written before.
     pub releases: bool,
 }
@@ -45,6 +48,7 @@ impl Plan {
             thread_vars: Some(kernel.thread_vars),
             group_registers: registers_of(kernel, |b| func.buffers[b].scope),
             numbered: numbered(func, kernel, machine),
+            late: late_sums(func, kernel, machine),
             ..Plan::default()
         };
         walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {

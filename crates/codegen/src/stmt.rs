@@ -18,6 +18,7 @@ impl Emitter<'_> {
     pub(crate) fn block(&mut self, block: &Block) -> Emit<()> {
         self.analyzer.push();
         self.names.open();
+        let mut sums_kept = false;
         for (at, stmt) in block.iter().enumerate() {
             if self.uses.is_dead(stmt) {
                 self.analyzer.after(stmt);
@@ -29,6 +30,8 @@ impl Emitter<'_> {
                 self.settle_sums();
                 self.sums_settled = true;
             }
+            self.keep_sums(stmt, &mut sums_kept);
+            self.wait_for_late_sums(stmt);
             self.stmt(stmt)?;
             if let Some(written) = elements {
                 self.sums_settled = false;

@@ -334,6 +334,7 @@ fn sums_of_most_of_a_waves_registers_have_numbers() {
         "tw::mfma_16x16x16_float16(c + i * 32 + j * 4, a.at(i * 4), b.at(j * 4));",
     );
     has(&text, "C[0] = tw::sum<float>(c + s);");
+    has(&text, "tw::keep_sums();");
     // Written elements are waited for before and behind, read ones before.
     assert_eq!(text.matches("tw::settle_sums();").count(), 3, "{text}");
 }
@@ -347,6 +348,11 @@ fn sums_that_are_used_otherwise_stay_an_array() {
             "for s in serial(0, 256) { C[0] = c[s] }",
         ),
         ("an element before a body", "if c[0] > 0.0 { C[0] = 1.0 }"),
+        (
+            "sums beside it that stay the compiler's",
+            "alloc d: local float32[4]
+    mma for i < 1 do a[0 +: 32] at [0], b[0 +: 32] at [0] -> d[0 +: 4] at [0] inst=\"mfma.16x16x16.float16.float32\" width=1",
+        ),
     ] {
         let text = sums("", behind);
         assert!(text.contains("float c[256];"), "{why}:\n{text}");
@@ -389,4 +395,33 @@ fn products_behind_a_loop_are_held_in_the_registers_of_their_sums() {
         Target::Sm80,
     );
     assert!(!text.contains("multiplied"), "{text}");
+}
+
+#[test]
+fn sums_of_long_instructions_are_read_a_state_later() {
+    let text = |inst: &str, [sums, operands]: [u32; 2]| {
+        let body = format!(
+            "
+    alloc a: local float8_e4m3fn[{operands}]
+    alloc c: local float32[{}]
+    for s in unroll(0, {}) {{ c[s] = 0.0 }}
+    mma for mi < 2 do a[0 +: {operands}] at [0], a[0 +: {operands}] at [0] -> c[0 +: {}] at [mi * {sums}] inst=\"{inst}\" width=1
+    C[tx] = c[0]
+    C[tx] = c[1]
+",
+            2 * sums,
+            2 * sums,
+            2 * sums
+        );
+        kernel(&body, Target::Gfx950)
+    };
+    let long = text("mfma.32x32x64.float8_e4m3fn.float32", [16, 32]);
+    let (products, read) = long
+        .split_once("tw::late_sum<16>(c + s);")
+        .expect("a state");
+    assert!(products.contains("tw::mfma_32x32x64_e4m3fn"), "{long}");
+    assert!(!read.contains("late_sum"), "{long}");
+    has(&long, "for (int s = 0; s < 32; s += 16) {");
+    let short = text("mfma.16x16x128.float8_e4m3fn.float32", [4, 32]);
+    assert!(!short.contains("late_sum"), "{short}");
 }

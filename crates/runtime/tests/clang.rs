@@ -178,7 +178,7 @@ fn faults_planted_in_the_source_are_found() {
     let dropped = faulty("    WAIT(ANY_VM, 0);\n    BARRIER();", "    BARRIER();");
     assert!(!dropped.passed(), "{dropped}");
     let fenced = faulty("    BARRIER();", "    WAIT(0, 0); BARRIER();");
-    assert!(fenced.has(Kind::WrongWait), "{fenced}");
+    assert!(fenced.has(Kind::StricterWait), "{fenced}");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_fence_waits_for_the_compilers_copies_and_not_for_ours() {
         audited(&asm, &expected())
     };
     let builtin = report(&["BUILTIN_COPY"]);
-    assert!(builtin.has(Kind::WrongWait), "{builtin}");
+    assert!(builtin.has(Kind::StricterWait), "{builtin}");
     assert!(report(&[]).passed());
 }
 

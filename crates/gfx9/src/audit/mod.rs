@@ -142,7 +142,9 @@ pub enum Kind {
     ExtraWait,
     /// A wait of the schedule that is not there.
     MissingWait,
-    /// A wait for another count than the schedule's.
+    /// A wait for all that the schedule's is for, and more.
+    StricterWait,
+    /// A wait for less than the schedule's.
     WrongWait,
     ExtraBarrier,
     MissingBarrier,
@@ -178,6 +180,7 @@ impl Kind {
     pub fn is_cost(self) -> bool {
         match self {
             Self::ExtraWait
+            | Self::StricterWait
             | Self::MovedProduct
             | Self::ExtraFence
             | Self::Scratch

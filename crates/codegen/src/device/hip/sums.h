@@ -10,6 +10,8 @@ template <typename T> TW_FN T sum(int at) {
 template <typename T> TW_FN void set_sum(int at, T v) {
   asm volatile("v_accvgpr_write_b32 a[%c0], %1" ::"i"(at), "v"(v));
 }
+// No value of the compiler's stays in an accumulation register across.
+TW_FN void keep_sums() { asm volatile("" ::: ACCUMULATION_REGISTERS); }
 // Until the longest matrix instruction has written its sum: 16 passes and four states more. No value of
 // the compiler's stays in an accumulation register across.
 TW_FN void settle_sums() {

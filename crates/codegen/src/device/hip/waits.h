@@ -11,16 +11,31 @@ template <int VM, int LGKM> TW_FN void wait() {
 }
 // An argument of the kernel is in registers from here on.
 template <typename T> TW_FN void loaded(T argument) { asm volatile("" ::"s"(argument)); }
+template <int COUNT, typename T> struct Sum {
+  typedef T type __attribute__((ext_vector_type(COUNT)));
+  static TW_FN type of(const T* c) {
+    type sum;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) sum[i] = c[i];
+    return sum;
+  }
+  static TW_FN void to(T* c, type sum) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) c[i] = sum[i];
+  }
+};
 // A matrix instruction stays where it is: what computes without touching memory moves across all that
 // follows here.
 template <int COUNT, typename T> TW_FN void multiplied(T* c) {
-  typedef T Sum __attribute__((ext_vector_type(COUNT)));
-  Sum sum;
-#pragma unroll
-  for (int i = 0; i < COUNT; ++i) sum[i] = c[i];
+  typename Sum<COUNT, T>::type sum = Sum<COUNT, T>::of(c);
   asm volatile("" : "+v"(sum));
-#pragma unroll
-  for (int i = 0; i < COUNT; ++i) c[i] = sum[i];
+  Sum<COUNT, T>::to(c, sum);
+}
+// A wait state between a matrix instruction and who reads its sum, beside those that clang knows of.
+template <int COUNT, typename T> TW_FN void late_sum(T* c) {
+  typename Sum<COUNT, T>::type sum = Sum<COUNT, T>::of(c);
+  asm("s_nop 0" : "+v"(sum));
+  Sum<COUNT, T>::to(c, sum);
 }
 // No instruction moves across.
 TW_FN void fix_order() { __builtin_amdgcn_sched_barrier(0); }
