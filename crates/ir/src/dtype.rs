@@ -126,6 +126,7 @@ impl Scalar {
     }
 
     /// The width in bits of one stored element. A bool takes a byte, an address eight.
+    #[inline]
     pub const fn bits(self) -> u32 {
         match self {
             Scalar::I4 | Scalar::U4 | Scalar::F4E2M1 => 4,

@@ -54,6 +54,7 @@ pub enum Specials {
 
 impl Format {
     /// The format of a float type, if it is one of this table: not float32 and float64.
+    #[inline]
     pub const fn of(scalar: Scalar) -> Option<Format> {
         let (exponent_bits, mantissa_bits, bias, specials) = match scalar {
             Scalar::F16 => (5, 10, 15, Specials::Ieee),
@@ -97,6 +98,7 @@ impl Format {
     }
 
     /// The value of a code; bits above [`Format::width`] are ignored.
+    #[inline]
     pub fn decode(self, code: u32) -> f64 {
         let code = code & mask(self.width());
         if self.specials == Specials::Exponent {
@@ -127,6 +129,7 @@ impl Format {
     }
 
     /// The code of the nearest value, ties to even; see the module's table for the edges.
+    #[inline]
     pub fn encode(self, value: f64) -> u32 {
         let bits = value.to_bits();
         let magnitude = bits & !F64_SIGN;
@@ -156,6 +159,7 @@ impl Format {
     }
 
     /// The code of the largest finite value.
+    #[inline]
     pub const fn max_code(self) -> u32 {
         match self.specials {
             Specials::Ieee | Specials::IeeeSaturating => self.infinity() - 1,
@@ -378,6 +382,7 @@ fn int_to_odd(value: i128) -> f64 {
     if value < 0 { -rounded } else { rounded }
 }
 
+#[inline]
 fn f16_to_f64(code: u16) -> f64 {
     let magnitude = (code & 0x7fff) as u32;
     if magnitude >= 0x7c00 {

@@ -188,7 +188,7 @@ fn the_pass_that_breaks_the_function_is_named() {
     let of = pipeline(Target::Sm80).len();
     assert_eq!(
         errors[0].message,
-        format!("`layout-reducer` (pass 8 of {of}) made IR that the verifier refuses")
+        format!("`layout-reducer` (pass 9 of {of}) made IR that the verifier refuses")
     );
     assert!(errors.len() > 1, "what the verifier found: {errors:?}");
     for found in &errors[1..] {
