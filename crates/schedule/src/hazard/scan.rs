@@ -7,8 +7,8 @@ use tilewright_ir::touched::{touched, written};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::visit_ids::stmt_buffers;
 use tilewright_ir::{
-    BarrierKind, BinOp, Block, Buffer, BufferOrigin, DeviceOp, Expr, ExprKind, FenceKind, Func,
-    Inst, Kernel, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
+    BarrierKind, BinOp, Block, Buffer, BufferOrigin, DType, DeviceOp, Expr, ExprKind, FenceKind,
+    Func, Inst, Kernel, Scope, Span, Stmt, StmtKind, ThreadOp, Var, VarKind, WARP_GROUP,
 };
 
 use super::report::Reason;
@@ -196,6 +196,18 @@ impl<'f> Scan<'f> {
         let mut constant = true;
         e.walk_loads(&mut |buffer, _| constant &= self.is_constant(buffer));
         constant
+    }
+
+    /// Whether a thread is of these warp groups.
+    pub fn is_of(&self, groups: &[u32]) -> Expr {
+        let each = self.kernel.thread_vars.iter().zip(&self.kernel.threads);
+        let (thread, _) = each.fold((Expr::i32(0), 1), |(sum, stride), (var, extent)| {
+            let own = self.func.var_expr(*var).cast_to(DType::I32);
+            (sum + own * stride, stride * i64::from(*extent))
+        });
+        let group = thread.floor_div(i64::from(WARP_GROUP));
+        let one = groups.iter().map(|g| group.clone().equal(i64::from(*g)));
+        one.reduce(Expr::or).unwrap_or_else(|| Expr::bool(false))
     }
 
     /// Whether a group takes a branch, or does a conditional barrier, that splits the block.

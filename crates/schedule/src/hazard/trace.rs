@@ -240,10 +240,10 @@ impl<'f, 'p> Tracer<'f, 'p> {
                 then,
                 otherwise,
             } => return self.branch(stmt, cond, then, otherwise),
-            StmtKind::WarpGroup { body, .. }
+            StmtKind::WarpGroup { groups, body }
                 if self.scan.group_takes(stmt, self.group) == Some(true) =>
             {
-                return self.block(body);
+                return self.guarded(self.scan.is_of(groups), body);
             }
             StmtKind::Break => return Ok(Flow::Break),
             StmtKind::Continue => return Ok(Flow::Continue),

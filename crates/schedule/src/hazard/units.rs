@@ -306,7 +306,11 @@ impl<'f> Units<'f> {
                 way.repeats = true;
                 self.block(body, &way, env, found);
             }
-            StmtKind::WarpGroup { body, .. } => self.block(body, way, env, found),
+            StmtKind::WarpGroup { groups, body } => {
+                let mut inner = way.clone();
+                inner.guards.push(self.scan.is_of(groups));
+                self.block(body, &inner, env, found);
+            }
             StmtKind::Micro(m) => self.micro_op(m, id, way, env, found),
             StmtKind::Thread(_) => self.thread_op(stmt, way, env, found),
             StmtKind::Device(DeviceOp::Iteration(iteration)) => {

@@ -18,11 +18,14 @@ impl<'f> Tracer<'f, '_> {
         then: &'f Block,
         otherwise: &'f Block,
     ) -> Result<Flow, Stop> {
-        let taken = match self.scan.group_takes(stmt, self.group) {
-            Some(taken) => Some(taken),
-            None => self.units.decides(cond, &self.env),
-        };
-        if let Some(taken) = taken {
+        if let Some(taken) = self.scan.group_takes(stmt, self.group) {
+            let cond = self.env.fold(cond);
+            return match taken {
+                true => self.guarded(cond, then),
+                false => self.guarded(!cond, otherwise),
+            };
+        }
+        if let Some(taken) = self.units.decides(cond, &self.env) {
             return self.block(if taken { then } else { otherwise });
         }
         if !self.scan.is_blocking(stmt) {
@@ -58,6 +61,15 @@ impl<'f> Tracer<'f, '_> {
         self.block(if taken { then } else { otherwise })
     }
 
+    /// What only some threads come to, by a condition that they decide for themselves.
+    pub(super) fn guarded(&mut self, guard: Expr, block: &'f Block) -> Result<Flow, Stop> {
+        let around = self.units.around.len();
+        self.units.around.push(guard);
+        let flow = self.block(block);
+        self.units.around.truncate(around);
+        flow
+    }
+
     /// A branch that no other wave takes part in: one way after the other, each under its
     /// condition.
     fn both_ways(
@@ -80,13 +92,13 @@ impl<'f> Tracer<'f, '_> {
                 continue;
             };
             self.enter(stmt, under)?;
-            let around = self.units.around.len();
-            if varies {
-                let guard = if holds { cond.clone() } else { !cond.clone() };
-                self.units.around.push(guard);
-            }
-            self.block(block)?;
-            self.units.around.truncate(around);
+            match varies {
+                true => {
+                    let guard = if holds { cond.clone() } else { !cond.clone() };
+                    self.guarded(guard, block)?
+                }
+                false => self.block(block)?,
+            };
             self.enter(stmt, before.clone())?;
         }
         Ok(Flow::Next)
