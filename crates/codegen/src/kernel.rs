@@ -50,7 +50,7 @@ pub(crate) struct Emitter<'f> {
     /// Whether nothing adds to sums by number until the statement that is printed is over.
     pub sums_settled: bool,
     /// Late sums that were multiplied and not read since.
-    pub pending: FxHashSet<Buffer>,
+    pub unread: FxHashSet<Buffer>,
     /// The condition of the predicated instructions that are printed.
     pub when: Option<String>,
     pub uses: Uses,
@@ -98,7 +98,7 @@ pub(crate) fn generate(func: &Func, target: Target, options: Options<'_>) -> Emi
         loops: 0,
         held: false,
         sums_settled: false,
-        pending: FxHashSet::default(),
+        unread: FxHashSet::default(),
         when: None,
         uses: Uses::default(),
         kernel: 0,

@@ -13,11 +13,11 @@
 //! ```
 
 use tilewright_ir::visit::walk_stmts;
-use tilewright_ir::{Buffer, Func, Inst, Kernel, Machine, MmaFamily, Stmt, StmtKind};
+use tilewright_ir::{Buffer, Inst, Kernel, Machine, MmaFamily, MmaInst, Stmt, StmtKind};
 
 use crate::device::Piece;
 use crate::kernel::Emitter;
-use crate::numbered::{Used, numbered, used};
+use crate::numbered::{Numbered, Used, used};
 use crate::place::Kind;
 
 /// The cycles of the instructions in question.
@@ -31,17 +31,22 @@ pub(crate) struct Late {
     width: u32,
 }
 
-pub(crate) fn late_sums(func: &Func, kernel: &Kernel, machine: &Machine) -> Vec<Late> {
+/// Those of a kernel but for `numbered` ones, which are waited for otherwise.
+pub(crate) fn late_sums(kernel: &Kernel, machine: &Machine, numbered: &[Numbered]) -> Vec<Late> {
+    let is_late = |inst: &MmaInst| {
+        let facts = machine.mma.iter().find(|facts| facts.inst == *inst);
+        facts.is_some_and(|facts| facts.cycles == CYCLES)
+            && inst.family == MmaFamily::Mfma
+            && inst.acc.bits() == 32
+    };
     let mut list = Vec::new();
     walk_stmts(&kernel.body, &mut |stmt| {
         if let StmtKind::Micro(op) = &stmt.kind
             && let Inst::Mma(inst) = op.inst
-            && inst.family == MmaFamily::Mfma
-            && inst.acc.bits() == 32
-            && machine
-                .mma
+            && is_late(&inst)
+            && numbered
                 .iter()
-                .any(|f| f.inst == inst && f.cycles == CYCLES)
+                .all(|sum| sum.buffer != op.dest.region.buffer)
         {
             let late = Late {
                 buffer: op.dest.region.buffer,
@@ -52,16 +57,11 @@ pub(crate) fn late_sums(func: &Func, kernel: &Kernel, machine: &Machine) -> Vec<
             }
         }
     });
-    // These are waited for otherwise.
-    if !list.is_empty() {
-        let numbered = numbered(func, kernel, machine);
-        list.retain(|late| numbered.iter().all(|sum| sum.buffer != late.buffer));
-    }
     list
 }
 
 impl Emitter<'_> {
-    /// In front of a statement.
+    /// In front of a statement. What is no array of whole instructions' sums is left to the audit.
     pub(crate) fn wait_for_late_sums(&mut self, stmt: &Stmt) {
         for late in self.plan.late.clone() {
             let Used {
@@ -69,9 +69,9 @@ impl Emitter<'_> {
             } = used(stmt, |b| b == late.buffer);
             if multiplied {
                 // A loop may read first what its iteration before has multiplied.
-                self.pending.insert(late.buffer);
+                self.unread.insert(late.buffer);
             }
-            if !reads || multiplied || !self.pending.remove(&late.buffer) {
+            if !reads || multiplied || !self.unread.remove(&late.buffer) {
                 continue;
             }
             let Some(storage) = self.storage.get(&late.buffer) else {

@@ -225,6 +225,7 @@ pub(crate) struct Used {
     pub multiplied: bool,
 }
 
+/// Of a statement with all that is in it.
 pub(crate) fn used(stmt: &Stmt, is_sum: impl Fn(Buffer) -> bool) -> Used {
     let mut used = Used::default();
     walk_stmts(std::slice::from_ref(stmt), &mut |stmt| {

@@ -44,11 +44,12 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub fn of(func: &Func, kernel: &Kernel, machine: &Machine) -> Plan {
+        let numbered = numbered(func, kernel, machine);
         let mut plan = Plan {
             thread_vars: Some(kernel.thread_vars),
             group_registers: registers_of(kernel, |b| func.buffers[b].scope),
-            numbered: numbered(func, kernel, machine),
-            late: late_sums(func, kernel, machine),
+            late: late_sums(kernel, machine, &numbered),
+            numbered,
             ..Plan::default()
         };
         walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {

@@ -245,6 +245,86 @@ const LOOPS: [Loop; 5] = [
     },
 ];
 
+/// Tiles that were refused, each for what its name says.
+const ONCE_REFUSED: [(Target, Kernel); 5] = [
+    (
+        Target::Gfx950,
+        (
+            "a product's sum is read a wait state too early",
+            "gemm.py",
+            &[
+                ("dtype", "float8_e4m3fn"),
+                ("trans_A", "True"),
+                ("K", "1000"),
+                ("block_M", "192"),
+                ("block_K", "64"),
+                ("threads", "256"),
+                ("num_stages", "2"),
+            ],
+        ),
+    ),
+    (
+        Target::Gfx950,
+        (
+            "values of the compiler's in registers of the sums",
+            "gemm.py",
+            &[
+                ("dtype", "bfloat16"),
+                ("trans_A", "True"),
+                ("M", "4096"),
+                ("N", "4096"),
+                ("K", "4000"),
+                ("block_M", "256"),
+                ("block_N", "256"),
+                ("block_K", "128"),
+                ("threads", "256"),
+            ],
+        ),
+    ),
+    (
+        Target::Gfx950,
+        (
+            "sums of the compiler's in registers of other sums",
+            "attention_fwd.py",
+            &[
+                ("dtype", "bfloat16"),
+                ("dim", "128"),
+                ("is_causal", "True"),
+                ("block_M", "256"),
+                ("block_N", "32"),
+            ],
+        ),
+    ),
+    (
+        Target::Gfx942,
+        (
+            "loads that the compiler put in another order",
+            "attention_fwd.py",
+            &[
+                ("dtype", "bfloat16"),
+                ("dim", "128"),
+                ("seq_len", "1024"),
+                ("is_causal", "True"),
+                ("block_M", "128"),
+                ("threads", "256"),
+            ],
+        ),
+    ),
+    (
+        Target::Gfx950,
+        (
+            "waits for spills between copies",
+            "attention_fwd.py",
+            &[
+                ("dim", "128"),
+                ("seq_len", "1024"),
+                ("block_M", "256"),
+                ("num_stages", "2"),
+            ],
+        ),
+    ),
+];
+
 fn main() {
     let args = Arguments::from_args();
     let targets = [Target::Gfx942, Target::Gfx950];
@@ -277,6 +357,16 @@ fn main() {
         let [m, n, k] = l.tile;
         let title = format!("gfx950 {} gemm of {m}x{n}x{k} in two stages", l.dtype);
         trials.push(Trial::test(title, move || two_stages(&l)));
+    }
+    for (target, kernel) in ONCE_REFUSED {
+        let title = format!("{target} {} is not refused: {}", kernel.1, kernel.0);
+        trials.push(Trial::test(title, move || {
+            let report = audited(kernel, target, Ok)?.report;
+            match report.findings.iter().find(|f| !f.kind.is_cost()) {
+                None => Ok(()),
+                Some(wrong) => Err(wrong.to_string().into()),
+            }
+        }));
     }
     libtest_mimic::run(&args, trials).exit();
 }

@@ -194,6 +194,15 @@ fn attention_is_near_the_rate_of_the_matrix_units() {
     }
 }
 
+/// The loop along K is the hot one and not the loop over tiles around it, in which the last iterations of
+/// the pipeline stand; and the way from one tile to the next is no iteration.
+#[test]
+fn the_hot_loop_of_resident_blocks_is_the_one_along_k() {
+    let (busy, turn) = hot_loop("gemm_persistent.py", &[], &["--target", "gfx950"]);
+    assert_eq!(busy, 64.0);
+    assert!(turn <= 490.0, "{turn}");
+}
+
 /// The cycles of an iteration of an example's hot loop: those in which matrix units multiply, and all.
 fn hot_loop(example: &str, settings: &[String], options: &[&str]) -> (f64, f64) {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -319,6 +319,16 @@ impl Wait {
         }
     }
 
+    /// Whether who waits so has waited for all that another wait asks for.
+    pub fn serves(self, asked: Self) -> bool {
+        let strict = |got: Option<u8>, asked: Option<u8>| match (got, asked) {
+            (_, None) => true,
+            (Some(got), Some(asked)) => got <= asked,
+            (None, Some(_)) => false,
+        };
+        strict(self.vmcnt, asked.vmcnt) && strict(self.lgkmcnt, asked.lgkmcnt)
+    }
+
     pub fn is_none(self) -> bool {
         self == Self::default()
     }

@@ -376,7 +376,7 @@ impl Walker {
             self.open.extend(states);
             return self.reach(next, |step| match step {
                 None => true,
-                Some(Event::Wait(asked)) => serves(wait, asked),
+                Some(Event::Wait(asked)) => wait.serves(asked),
                 Some(_) => false,
             });
         }
@@ -453,14 +453,4 @@ fn only(event: Event, view: View) -> Option<Event> {
         (Event::Read | Event::Write, View::Lds) => Some(event),
         _ => None,
     }
-}
-
-/// Whether a wait of the code is as strict as one that was asked for.
-fn serves(got: Wait, asked: Wait) -> bool {
-    let strict = |got: Option<u8>, asked: Option<u8>| match (got, asked) {
-        (_, None) => true,
-        (Some(got), Some(asked)) => got <= asked,
-        (None, Some(_)) => false,
-    };
-    strict(got.vmcnt, asked.vmcnt) && strict(got.lgkmcnt, asked.lgkmcnt)
 }

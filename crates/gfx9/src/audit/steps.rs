@@ -232,16 +232,9 @@ fn compare(
     findings
 }
 
-/// Whether whoever waits so has waited for all that the other asks for.
-fn is_stricter(got: Wait, than: Wait) -> bool {
-    let within =
-        |got: Option<u8>, than: Option<u8>| than.is_none_or(|n| got.is_some_and(|g| g <= n));
-    within(got.vmcnt, than.vmcnt) && within(got.lgkmcnt, than.lgkmcnt)
-}
-
 fn differs(want: Step, got: &Found<'_>) -> Finding {
     let kind = match (want, got.step) {
-        (Step::Wait(want), Step::Wait(got)) if is_stricter(got, want) => Kind::StricterWait,
+        (Step::Wait(want), Step::Wait(got)) if got.serves(want) => Kind::StricterWait,
         (_, Step::Wait(_)) => Kind::WrongWait,
         _ => Kind::MovedWork,
     };

@@ -198,7 +198,8 @@ impl<'f> Scan<'f> {
         constant
     }
 
-    /// Whether a thread is of these warp groups.
+    /// Whether a thread is of these warp groups: the checker's own reading of them, as that of
+    /// [`Scan::split_groups`], and not what barriers were derived with.
     pub fn is_of(&self, groups: &[u32]) -> Expr {
         let each = self.kernel.thread_vars.iter().zip(&self.kernel.threads);
         let (thread, _) = each.fold((Expr::i32(0), 1), |(sum, stride), (var, extent)| {
