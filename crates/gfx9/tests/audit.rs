@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_gfx9::asm::{Program, Wait, parse};
-use tilewright_gfx9::audit::{Expectation, Kind, Mark, Report, Step, audit, vgprs_at};
+use tilewright_gfx9::audit::{Expectation, Finding, Kind, Mark, Report, Step, audit, vgprs_at};
 
 const GEMM: &str = include_str!("asm/gemm.s");
 const HALVES: &str = include_str!("asm/gemm_halves.s");
@@ -325,6 +325,15 @@ fn spills_and_scratch_are_found() {
     );
     let first = report.findings.iter().find(|f| f.line > 0).unwrap();
     assert!(first.text.starts_with("scratch_"), "{first}");
+    // What is said of the kernel as a whole is not one more instruction.
+    let of_scratch = |g: &&Vec<&Finding>| g[0].kind == Kind::Scratch;
+    let groups = report.alike();
+    let (lines, whole): (Vec<_>, Vec<_>) =
+        (groups.iter().filter(of_scratch)).partition(|g| g[0].line > 0);
+    let accesses = SPILL.matches("scratch_").count();
+    assert_eq!((lines.len(), whole.len()), (1, 1), "{report}");
+    assert!(accesses > 1 && lines[0].len() == accesses, "{report}");
+    assert_eq!(groups.iter().flatten().count(), report.findings.len());
 }
 
 #[test]

@@ -60,6 +60,35 @@ fn the_command_hands_no_wrong_code_out() {
     assert!(!folder.path().join("gemm.hsaco").exists());
 }
 
+/// A wait before the first product and fences at the kernel's end, which nothing asked for.
+const EXTRA: &str = r"0,/v_mfma/s/v_mfma/s_waitcnt vmcnt(0)\n\tv_mfma/;s/s_endpgm/buffer_wbl2 sc1\n\tbuffer_wbl2 sc1\n\tbuffer_wbl2 sc1\n\ts_endpgm/";
+
+#[test]
+fn verify_says_each_rule_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // What is wrong must not hide behind what only costs time, nor one rule behind another.
+    let edit = format!("{EXTRA};{NO_BARRIER}");
+    for (edit, right) in [(EXTRA, true), (edit.as_str(), false)] {
+        let out = Command::new(env!("CARGO_BIN_EXE_tilewright"))
+            .arg("verify")
+            .arg(gemm())
+            .args(["--target", "gfx950", "--set", "M=128", "--set", "N=128"])
+            .env("TILEWRIGHT_CLANG", faulty(folder.path(), edit))
+            .output()
+            .expect("the command runs");
+        let said = String::from_utf8_lossy(&out.stderr);
+        let told = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.success(), right, "{said}");
+        assert_eq!(said.matches("a fence that").count(), 1, "{said}");
+        assert!(said.contains("so do 2 more lines: "), "{said}");
+        assert_eq!(said.contains("error[compiled-code]"), !right, "{said}");
+        let warnings = said.matches("warning[compiled-code]").count();
+        assert_eq!(warnings, 2, "{said}");
+        assert_eq!(told.matches("a fence that").count(), 1, "{told}");
+        assert!(told.contains("(first of 3)"), "{told}");
+    }
+}
+
 #[test]
 fn the_library_hands_no_wrong_code_out() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -213,6 +213,21 @@ impl Report {
     pub fn has(&self, kind: Kind) -> bool {
         self.findings.iter().any(|f| f.kind == kind)
     }
+
+    /// The findings, instructions that break the same rule together: a kernel that spills has hundreds.
+    pub fn alike(&self) -> Vec<Vec<&Finding>> {
+        let mut groups: Vec<Vec<&Finding>> = Vec::new();
+        for finding in &self.findings {
+            let like = |g: &&mut Vec<&Finding>| {
+                finding.line > 0 && g[0].line > 0 && g[0].kind == finding.kind
+            };
+            match groups.iter_mut().find(like) {
+                Some(group) => group.push(finding),
+                None => groups.push(vec![finding]),
+            }
+        }
+        groups
+    }
 }
 
 impl fmt::Display for Finding {

@@ -117,8 +117,11 @@ pub fn audit_text(audit: &KernelAudit) -> String {
         "  {products}{} VGPRs, {} address instructions, {} lane reads\n",
         report.vgprs, report.address_arithmetic, report.lane_reads
     );
-    for finding in &report.findings {
-        text += &format!("  {finding}\n");
+    for alike in report.alike() {
+        text += &match alike.len() {
+            1 => format!("  {}\n", alike[0]),
+            n => format!("  {} (first of {n})\n", alike[0]),
+        };
     }
     text
 }

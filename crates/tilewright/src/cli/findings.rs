@@ -20,6 +20,11 @@ impl Findings {
         }
     }
 
+    /// Adds what one look found: nothing of it was found twice.
+    pub fn append(&mut self, found: impl IntoIterator<Item = Diagnostic>) {
+        self.list.extend(found.into_iter().map(|diag| (diag, 1)));
+    }
+
     pub fn has_errors(&self) -> bool {
         let mut all = self.list.iter();
         all.any(|(diag, _)| diag.severity == Severity::Error)

@@ -158,7 +158,7 @@ pub fn verify(args: &VerifyArgs) -> Outcome {
         None => Vec::new(),
     };
     for audit in &audits {
-        findings.extend(audit.diagnostics(&budgeted));
+        findings.append(audit.diagnostics(&budgeted));
     }
     let emulated = match &compiled {
         None => None,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use tilewright_codegen::numbered;
 use tilewright_gfx9::asm;
-use tilewright_gfx9::audit::{self as gfx9, Expectation, Kind, Report};
+use tilewright_gfx9::audit::{self as gfx9, Expectation, Finding, Kind, Report};
 use tilewright_ir::visit::{child_blocks, walk_stmts};
 use tilewright_ir::{
     Code, DeviceOp, Diagnostic, Diagnostics, FenceKind, Func, Kernel, Machine, MemoryOrder, Scope,
@@ -41,18 +41,42 @@ impl KernelAudit {
         self.report.passed()
     }
 
-    /// What was found, located at the kernel, with the line of its assembly. What only costs time
-    /// is a warning, unless it is one of `strict`.
+    /// What was found, located at the kernel, with the line of its assembly; instructions that break the
+    /// same rule are one diagnostic. What only costs time is a warning, unless it is one of `strict`.
     pub fn diagnostics(&self, strict: &[Kind]) -> impl Iterator<Item = Diagnostic> {
-        self.report.findings.iter().map(|finding| {
+        self.report.alike().into_iter().map(|alike| {
+            let (finding, more) = (alike[0], &alike[1..]);
             let message = format!("compiled `{}`: {finding}", self.name);
-            if finding.kind.is_cost() && !strict.contains(&finding.kind) {
-                return Diagnostic::warning(Code("compiled-code"), self.span, message);
+            let code = Code("compiled-code");
+            let cost = finding.kind.is_cost() && !strict.contains(&finding.kind);
+            let diag = match cost {
+                true => Diagnostic::warning(code, self.span, message),
+                false => Diagnostic::error(code, self.span, message),
+            };
+            let diag = match more {
+                [] => diag,
+                more => diag.note(also(more)),
+            };
+            if cost {
+                return diag;
             }
-            Diagnostic::error(Code("compiled-code"), self.span, message)
-                .note("the code that clang made is not what the kernel was lowered to")
+            diag.note("the code that clang made is not what the kernel was lowered to")
                 .help("`compile --emit asm -o FILE` leaves the code there to look at; another tile or schedule may avoid it")
         })
+    }
+}
+
+/// Most lines that are listed of instructions that break one rule.
+const LISTED: usize = 8;
+
+/// The other instructions that break the rule of the first.
+fn also(more: &[&Finding]) -> String {
+    let lines: Vec<String> = more.iter().map(|f| f.line.to_string()).collect();
+    let listed = lines[..lines.len().min(LISTED)].join(", ");
+    match lines.len() {
+        1 => format!("so does line {listed}"),
+        n if n <= LISTED => format!("so do {n} more lines: {listed}"),
+        n => format!("so do {n} more lines: {listed} …"),
     }
 }
 
