@@ -15,7 +15,7 @@ use tilewright_ir::{
 
 use super::args::Arg;
 use super::barrier::barrier_element;
-use super::extents::{extents_equal, show_extents};
+use super::extents::{check_inside, extents_equal, show_extents};
 use super::{CallArgs, LangFn, Ty, func, req, rest};
 use crate::record::Recorder;
 use crate::value::{Object, Value};
@@ -296,7 +296,8 @@ fn sides(
         };
     }
     let mut dims = Vec::with_capacity(rank);
-    for (at, extent) in args.rest()[..rank].iter().rev().zip(extents) {
+    let coordinates = &args.rest()[..rank];
+    for (at, extent) in coordinates.iter().rev().zip(extents) {
         let start = rec.to_expr(&at.value, at.span)?;
         super::check_index(rec, &start, at.span, "a coordinate")?;
         let extent = Expr::int(*extent, start.dtype());
@@ -349,7 +350,7 @@ fn sides(
         return Err(wrong(rec, span, message, help));
     };
     let ones = std::iter::repeat_n(1, before);
-    let dims = at
+    let tile = at
         .into_iter()
         .zip(ones.chain(many))
         .map(|(start, extent)| {
@@ -357,7 +358,11 @@ fn sides(
             RegionDim { start, extent }
         })
         .collect();
-    Ok((tensor, Region { buffer, dims }, hints))
+    let tile = Region { buffer, dims: tile };
+    let said = coordinates.iter().map(|at| at.span).reduce(Span::to);
+    check_inside(rec, &tensor, said.unwrap_or(args.span()), false)?;
+    check_inside(rec, &tile, span, true)?;
+    Ok((tensor, tile, hints))
 }
 
 /// What a pointer points to: a buffer, an element, or an address of one.

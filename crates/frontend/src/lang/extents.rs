@@ -185,21 +185,24 @@ pub fn show_expr(rec: &Recorder, e: &Expr) -> String {
 pub fn check_inside(rec: &Recorder, region: &Region, span: Span, written: bool) -> Result<()> {
     let data = rec.buffer(region.buffer);
     for (axis, (dim, size)) in region.dims.iter().zip(&data.shape).enumerate() {
-        let (Some(size), Some((lo, hi))) = (rec.const_int(size), rec.range_of(&dim.start)) else {
+        let Some(size) = rec.const_int(size) else {
             continue;
         };
+        let (lo, hi) = rec.range_of(&dim.start).unwrap_or((i128::MIN, i128::MAX));
         let far_end_is_free =
             data.scope == Scope::Global && !(written && dim.start.as_int().is_some());
         let extent = rec.const_int(&dim.extent);
         let starts_outside = hi < 0 || lo >= size;
+        // Wherever it starts inside, it ends no earlier than this.
+        let first = if starts_outside { lo } else { lo.max(0) };
         let ends_outside =
-            !far_end_is_free && extent.is_some_and(|extent| lo.saturating_add(extent) > size);
+            !far_end_is_free && extent.is_some_and(|extent| first.saturating_add(extent) > size);
         if !starts_outside && !ends_outside {
             continue;
         }
         let reaches = match extent {
-            Some(extent) => format!("{lo}:{}", lo.saturating_add(extent)),
-            None => format!("{lo}:"),
+            Some(extent) => format!("{first}:{}", first.saturating_add(extent)),
+            None => format!("{first}:"),
         };
         return Err(rec
             .error(

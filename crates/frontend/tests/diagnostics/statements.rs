@@ -114,6 +114,18 @@ fn copies() {
             "store that reduces",
             "T.tma_store(T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0), S, 0, 0, 1)"
         ),
+        (
+            "load past the end of a tile",
+            "T.tma_load(T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0), bar[0], T.access_ptr(S[48, 0], \"w\"), 0, 0)"
+        ),
+        (
+            "load from behind the tensor",
+            "T.tma_load(T.create_tma_descriptor(6, 2, A.data, 64, 64, 2, 128, 64, 32, 1, 1, 0, 3, 2, 0), bar[0], S, 0, 64)"
+        ),
+        (
+            "a tile that fits nowhere, from a place that nobody knows",
+            "Q = T.alloc_shared((32, 32), \"float16\")\nT.copy(S, Q[I[0], 0])"
+        ),
         ("transpose into the wrong shape", "T.transpose(R, S)"),
     ]));
 }
