@@ -29,7 +29,8 @@ use tilewright_ir::{
 };
 
 use crate::Changed;
-use crate::legalize::gemm_plan::{matrix, takes_scales};
+use crate::legalize::gemm_plan::takes_scales;
+use crate::legalize::gemm_tiling::matrix;
 use crate::legalize::products::{
     Rewritten, Site, elements, in_memory, new_tile, place, rewrite_products,
 };

@@ -24,7 +24,8 @@ use tilewright_ir::{
 };
 
 use crate::Changed;
-use crate::legalize::gemm_plan::{has_instruction, matrix};
+use crate::legalize::gemm_plan::has_instruction;
+use crate::legalize::gemm_tiling::matrix;
 use crate::legalize::products::{
     Rewritten, Site, elements, in_memory, new_tile, place, rewrite_products,
 };

@@ -9,7 +9,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::descriptor::MatrixDescriptor;
 
-use super::gemm_plan::GemmShape;
+use super::gemm_tiling::GemmShape;
 
 /// How the operands lie; A is absent where it lies in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -10,6 +10,7 @@ pub mod expand_products;
 pub mod expand_scales;
 pub mod expand_sparse;
 pub mod gemm_plan;
+pub mod gemm_tiling;
 mod group_operands;
 pub mod keep_values;
 mod lane_runs;

@@ -59,7 +59,8 @@ use tilewright_layout::{Family, Fragment, Place};
 use crate::Changed;
 use crate::decisions::BULK_STORES;
 use crate::legalize::boxes::Boxes;
-use crate::legalize::gemm_plan::{GemmTiling, plan_gemm, tiling_by};
+use crate::legalize::gemm_plan::plan_gemm;
+use crate::legalize::gemm_tiling::{GemmTiling, tiling_by};
 use crate::optimize::common::merge_shared_memory_allocations::{shared_buffers, shared_bytes};
 
 /// The topic of this pass's remarks.

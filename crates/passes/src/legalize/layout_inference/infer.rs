@@ -17,7 +17,8 @@ use super::quadrants;
 use super::runs;
 use super::uses::{ElementUse, Use, UseKind, collect, const_shape};
 use super::views::{self, View};
-use crate::legalize::gemm_plan::{Choice, GemmTiling, no_placement, plan_gemm, tiling_by};
+use crate::legalize::gemm_plan::{Choice, no_placement, plan_gemm};
+use crate::legalize::gemm_tiling::{GemmTiling, tiling_by};
 
 const LAYOUT_CONFLICT: Code = Code("layout-conflict");
 const BAD_LAYOUT: Code = Code("bad-layout");

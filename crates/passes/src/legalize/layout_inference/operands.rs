@@ -7,7 +7,7 @@ use tilewright_layout::swizzle::{self, WarpRead};
 use tilewright_layout::transposed::TransposedRead;
 use tilewright_layout::{Fragment, Holder, LayoutError, Place};
 
-use crate::legalize::gemm_plan::GemmTiling;
+use crate::legalize::gemm_tiling::GemmTiling;
 
 /// The operands of the gemms so far, with how they are read.
 #[derive(Debug)]

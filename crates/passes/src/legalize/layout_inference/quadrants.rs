@@ -9,7 +9,8 @@
 use tilewright_ir::{Func, GemmPlan, Scope};
 
 use super::uses::{Use, UseKind};
-use crate::legalize::gemm_plan::{Choice, tiling_by};
+use crate::legalize::gemm_plan::Choice;
+use crate::legalize::gemm_tiling::tiling_by;
 use crate::schedules::parts_tried;
 
 /// Gives the kernel's product a plan by parts.

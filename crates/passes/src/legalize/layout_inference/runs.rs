@@ -23,7 +23,8 @@ use tilewright_layout::lanes::mfma::rows_in_a_run;
 use tilewright_layout::lanes::{Operand, lane_map};
 
 use super::uses::{Run, Use, UseKind};
-use crate::legalize::gemm_plan::{Choice, matrix, tiling_by};
+use crate::legalize::gemm_plan::Choice;
+use crate::legalize::gemm_tiling::{matrix, tiling_by};
 
 /// Bits of the widest read of shared memory.
 const WIDE_READ: i64 = 128;

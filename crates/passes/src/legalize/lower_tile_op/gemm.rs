@@ -17,7 +17,8 @@ use tilewright_layout::{Fragment, LayoutError};
 
 use super::copy::{Memory, RegisterCopy};
 use super::{Lower, counted, guarded, store, unroll};
-use crate::legalize::gemm_plan::{GemmTiling, matrix, no_placement, tiling};
+use crate::legalize::gemm_plan::no_placement;
+use crate::legalize::gemm_tiling::{GemmTiling, matrix, tiling};
 
 /// One operand of the product.
 pub(super) struct Operand<'a> {

@@ -18,7 +18,7 @@ use tilewright_ir::{
 
 use super::Lower;
 use super::gemm::all_slots;
-use crate::legalize::gemm_plan::GemmTiling;
+use crate::legalize::gemm_tiling::GemmTiling;
 
 impl Lower<'_> {
     /// The product of all steps, added to C or to nothing.

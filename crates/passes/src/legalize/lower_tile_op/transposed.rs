@@ -12,7 +12,7 @@ use tilewright_layout::transposed::TransposedRead;
 
 use super::Lower;
 use super::gemm::{Operand, all_slots};
-use crate::legalize::gemm_plan::GemmTiling;
+use crate::legalize::gemm_tiling::GemmTiling;
 
 impl Lower<'_> {
     /// The reads of an instruction tile, where the machine and the operand have them.
