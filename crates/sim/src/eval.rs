@@ -135,7 +135,7 @@ pub(crate) fn float<E: Env>(env: &mut E, e: &Float) -> Eval<f64> {
         Float::FromBits(scalar, a) => small_float::float_from_bits(*scalar, int(env, a)? as u64),
         Float::Math1(f, scalar, a) => {
             let a = float(env, a)?;
-            match math::unary(*f, a) {
+            match math::unary(*f, *scalar, a) {
                 Some(v) => value::round(*scalar, v),
                 None => return Err(env.trap(Trap::Undefined)),
             }

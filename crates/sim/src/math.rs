@@ -7,10 +7,10 @@ use tilewright_ir::small_float;
 use tilewright_ir::{MathFn, Scalar};
 
 /// A function of one float, before rounding to the type.
-pub(crate) fn unary(f: MathFn, x: f64) -> Option<f64> {
+pub(crate) fn unary(f: MathFn, scalar: Scalar, x: f64) -> Option<f64> {
     Some(match f {
         MathFn::Exp => x.exp(),
-        MathFn::Exp2 => x.exp2(),
+        MathFn::Exp2 => exp2(scalar, x),
         MathFn::Exp10 => 10f64.powf(x),
         MathFn::Expm1 => x.exp_m1(),
         MathFn::Log => x.ln(),
@@ -43,6 +43,16 @@ pub(crate) fn unary(f: MathFn, x: f64) -> Option<f64> {
         MathFn::Abs => x.abs(),
         _ => return None,
     })
+}
+
+/// Of all but float64 the instruction of machines, which gives no denormal numbers of float32.
+fn exp2(scalar: Scalar, x: f64) -> f64 {
+    let value = x.exp2();
+    match scalar {
+        Scalar::F64 => value,
+        _ if value < f64::from(f32::MIN_POSITIVE) => 0.0,
+        _ => value,
+    }
 }
 
 /// A function of two floats, before rounding to the type.
@@ -197,11 +207,21 @@ mod tests {
 
     #[test]
     fn edges() {
-        assert_eq!(unary(MathFn::Rsqrt, 0.0), Some(f64::INFINITY));
-        assert!(unary(MathFn::Rsqrt, -1.0).is_some_and(f64::is_nan));
-        assert_eq!(unary(MathFn::Round, 2.5), Some(2.0));
-        assert_eq!(unary(MathFn::Round, 3.5), Some(4.0));
-        assert_eq!(unary(MathFn::RoundAway, 2.5), Some(3.0));
+        assert_eq!(unary(MathFn::Rsqrt, Scalar::F32, 0.0), Some(f64::INFINITY));
+        assert!(unary(MathFn::Rsqrt, Scalar::F32, -1.0).is_some_and(f64::is_nan));
+        assert_eq!(unary(MathFn::Round, Scalar::F32, 2.5), Some(2.0));
+        assert_eq!(unary(MathFn::Round, Scalar::F32, 3.5), Some(4.0));
+        assert_eq!(unary(MathFn::RoundAway, Scalar::F32, 2.5), Some(3.0));
+        assert_eq!(
+            unary(MathFn::Exp2, Scalar::F32, -126.0),
+            Some(2f64.powi(-126))
+        );
+        assert_eq!(unary(MathFn::Exp2, Scalar::F32, -126.5), Some(0.0));
+        assert_eq!(unary(MathFn::Exp2, Scalar::BF16, -130.0), Some(0.0));
+        assert_eq!(
+            unary(MathFn::Exp2, Scalar::F64, -130.0),
+            Some(2f64.powi(-130))
+        );
         assert_eq!(ldexp(1.0, -1074), f64::from_bits(1));
         assert_eq!(ldexp(f64::from_bits(1), 2000), 2f64.powi(926));
         assert_eq!(fma(Scalar::F32, 1.0, 1.0, 1.0), 2.0);
@@ -212,7 +232,7 @@ mod tests {
         for &f in MathFn::ALL {
             let known = match f.arity() {
                 1 => {
-                    unary(f, 0.5).is_some()
+                    unary(f, Scalar::F32, 0.5).is_some()
                         || predicate(f, 0.5).is_some()
                         || crate::value::int_math(f, Scalar::I32, 1).is_some()
                 }

@@ -104,6 +104,16 @@ fn a_scheduler_deals_out_every_tile_in_its_order() {
 }
 
 #[test]
+fn small_powers_of_two_are_zero() {
+    let expected: Vec<f64> = (0..64)
+        .map(|i| if i <= 26 { 2f64.powi(-i) } else { 0.0 })
+        .collect();
+    for tensor in ["O", "P"] {
+        assert_eq!(result("small_powers.py", tensor), expected);
+    }
+}
+
+#[test]
 fn arms_of_warp_groups() {
     let expected: Vec<f64> = (0..512)
         .map(|i| f64::from(i) * if i % 256 < 128 { 1.0 } else { 2.0 })

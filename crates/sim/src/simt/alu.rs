@@ -174,7 +174,7 @@ pub(super) fn apply1(f: Fn1, a: u64) -> Result<u64, Trap> {
         Fn1::FromInt(to, from) => float(value::int_to_float(to, from, a as i64)),
         Fn1::Round(s) => float(value::round(s, f64::from_bits(a))),
         Fn1::FromBits(s) => float(small_float::float_from_bits(s, a)),
-        Fn1::Math(f, s) => match math::unary(f, f64::from_bits(a)) {
+        Fn1::Math(f, s) => match math::unary(f, s, f64::from_bits(a)) {
             Some(v) => float(value::round(s, v)),
             None => Err(Trap::Undefined),
         },
