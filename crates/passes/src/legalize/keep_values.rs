@@ -28,25 +28,27 @@
 //!   x[i, j] = x[i, j] / total[i]
 //! }
 //! ```
-//! For tiles of tensors that the kernel does not write, in fragments that they overwrite: no register is
-//! needed for longer than it was. A tile that is copied where it still is, is not copied again either.
-//! Each element is computed by the same operations, so values are what they were. Pipelined loops are
-//! left as they are.
+//! For tiles of tensors that nothing in the kernel may change, in fragments that they overwrite, whose
+//! registers are then in use from their last reader to the copy that was here, too. A tile that is copied
+//! where it still is, is not copied again either. Each element is computed by the same operations, so values
+//! are what they were. Pipelined loops are left as they are.
 //!
 //! Needs tile IR, simplified.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_arith::Analyzer;
 use tilewright_ir::touched::written;
-use tilewright_ir::visit::{child_blocks, walk_stmts};
+use tilewright_ir::visit::child_blocks;
 use tilewright_ir::{
-    Axis, Block, Buffer, BufferOrigin, Code, CopyKind, CopyOp, Diagnostic, Diagnostics, Expr,
-    ExprKind, Func, Loop, LoopKind, Scope, Severity, Span, Stmt, StmtKind, Target, TileOp, Var,
+    Axis, Block, Buffer, Code, CopyKind, CopyOp, Diagnostic, Diagnostics, Expr, ExprKind, Func,
+    Loop, LoopKind, Scope, Severity, Span, Stmt, StmtKind, Target, TileOp, Var,
 };
 
 use crate::Changed;
 use crate::decisions::KEEP;
 use crate::legalize::element_copies::{Written, as_copy};
+use crate::legalize::once::{Values, at_values, once};
+use crate::optimize::common::effects::unchanged;
 
 /// The topic of this pass's remarks.
 const TOPIC: Code = Code("keep");
@@ -61,13 +63,14 @@ pub fn keep_values(func: &mut Func, _target: Target, diags: &mut Diagnostics) ->
     }
     let mut changed = Changed::No;
     for at in 0..func.kernels.len() {
+        let steady = unchanged(func, &func.kernels[at]);
         let mut body = std::mem::take(&mut func.kernels[at].body);
         let mut analyzer = Analyzer::for_func(func);
         analyzer.enter_kernel(func, &func.kernels[at]);
         let mut keeper = Keeper {
             func,
             analyzer,
-            steady: steady(func, &body),
+            steady,
             once: Vec::new(),
             kept: Vec::new(),
         };
@@ -85,23 +88,6 @@ pub fn keep_values(func: &mut Func, _target: Target, diags: &mut Diagnostics) ->
     changed
 }
 
-/// The parameters that a kernel reads and does not write.
-fn steady(func: &Func, body: &Block) -> FxHashSet<Buffer> {
-    let mut changing = FxHashSet::default();
-    walk_stmts(body, &mut |stmt| {
-        written(stmt, &mut |buffer| {
-            changing.insert(func.root(buffer));
-        });
-    });
-    let of_call = |b: &Buffer| {
-        let data = &func.buffers[*b];
-        data.scope == Scope::Global && matches!(data.origin, BufferOrigin::Param)
-    };
-    let all = func.buffers.keys();
-    all.filter(|b| of_call(b) && !changing.contains(b))
-        .collect()
-}
-
 /// What the elements of a fragment are.
 #[derive(Clone)]
 enum Value {
@@ -117,10 +103,10 @@ type Known = FxHashMap<Buffer, Value>;
 struct Keeper<'a> {
     func: &'a Func,
     analyzer: Analyzer,
-    /// Tensors that nobody writes.
+    /// Tensors that nothing changes.
     steady: FxHashSet<Buffer>,
-    /// The variables of loops of one iteration around, each with its value.
-    once: Vec<(Var, Expr)>,
+    /// Those of loops of one iteration around.
+    once: Values,
     /// What was left out: the fragment, the tensor, where.
     kept: Vec<(Buffer, Buffer, Span)>,
 }
@@ -193,14 +179,13 @@ impl Keeper<'_> {
     fn stmt(&mut self, stmt: &mut Stmt, known: &mut Known, free: bool) {
         let value = self.value(stmt, known);
         match &mut stmt.kind {
-            StmtKind::For(l) if value.is_none() => match runs_once(l) {
-                true => {
-                    let axis = &l.axes[0];
-                    self.once.push((axis.var, axis.start.clone()));
+            StmtKind::For(l) if value.is_none() => match once(l) {
+                Some(value) => {
+                    self.once.push(value);
                     self.block(&mut l.body, known, free);
                     self.once.pop();
                 }
-                false => {
+                None => {
                     let free = free && !matches!(l.kind, LoopKind::Pipelined(_));
                     self.forget(&l.body, known);
                     self.block(&mut l.body, &mut known.clone(), free);
@@ -353,9 +338,9 @@ impl Keeper<'_> {
     fn with(&self, value: &Expr, fragment: Buffer, own: &[Expr], new: &Expr) -> Option<Expr> {
         let mut elsewhere = false;
         let value = value.rewrite(&mut |node| match node.kind() {
-            ExprKind::Load { buffer, indices } if *buffer == fragment => {
+            ExprKind::Load { buffer, indices } if self.func.root(*buffer) == fragment => {
                 let same = |(index, own): (&Expr, &Expr)| index == own;
-                let is_own = indices.iter().zip(own).all(same);
+                let is_own = *buffer == fragment && indices.iter().zip(own).all(same);
                 elsewhere |= !is_own;
                 is_own.then(|| new.clone())
             }
@@ -366,12 +351,7 @@ impl Keeper<'_> {
 
     /// An expression outside of loops of one iteration, and simplified.
     fn plain(&mut self, e: &Expr) -> Expr {
-        let e = e.rewrite(&mut |node| {
-            let var = node.as_var()?;
-            let of = self.once.iter().find(|(v, _)| *v == var);
-            of.map(|(_, value)| value.clone())
-        });
-        self.analyzer.simplify(&e)
+        self.analyzer.simplify(&at_values(e, &self.once))
     }
 }
 
@@ -389,14 +369,4 @@ impl Value {
 fn points(l: &Loop) -> Vec<Expr> {
     let point = |axis: &Axis| Expr::var(axis.var, axis.stop.dtype());
     l.axes.iter().map(point).collect()
-}
-
-/// Whether all of a loop's body runs, and that once.
-fn runs_once(l: &Loop) -> bool {
-    let plain = matches!(l.kind, LoopKind::Serial | LoopKind::Unroll { .. });
-    let mut leaves = false;
-    walk_stmts(&l.body, &mut |stmt| {
-        leaves |= matches!(stmt.kind, StmtKind::Break | StmtKind::Continue);
-    });
-    plain && !leaves && matches!(&l.axes[..], [axis] if axis.const_trip_count() == Some(1))
 }

@@ -21,6 +21,7 @@ pub mod legalize_vectorized_loop;
 pub mod loop_vectorize_dynamic;
 pub mod lower_l2_persistent;
 pub mod lower_tile_op;
+mod once;
 pub(crate) mod own_tiles;
 pub mod prefetch_ahead;
 mod products;

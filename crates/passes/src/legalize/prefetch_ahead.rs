@@ -33,13 +33,14 @@ use tilewright_arith::Analyzer;
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
     Block, Buffer, BufferOrigin, Code, CopyKind, CopyOp, DType, DeviceOp, Diagnostic, Diagnostics,
-    Expr, ExprKind, Func, Kernel, Loop, LoopKind, Machine, Region, Scope, Severity, Span, Stmt,
-    StmtKind, Target, ThreadOp, TileOp, Var, VarKind,
+    Expr, ExprKind, Func, Kernel, LoopKind, Machine, Region, Scope, Severity, Span, Stmt, StmtKind,
+    Target, ThreadOp, TileOp, Var, VarKind,
 };
 
 use crate::Changed;
 use crate::decisions::PREFETCH;
 use crate::legalize::element_copies::as_copy;
+use crate::legalize::once::{Values, at_values, once};
 use crate::legalize::own_tiles::is_own;
 
 /// The topic of this pass's remarks.
@@ -122,12 +123,12 @@ impl Stream {
         let mut analyzer = Analyzer::for_func(func);
         analyzer.enter_kernel(func, kernel);
         let mut tiles = Vec::new();
-        let mut once = Vec::new();
+        let mut values = Values::new();
         find(
-            (func, &mut analyzer, &mut once),
+            (func, &mut analyzer, &mut values),
             &kernel.body,
-            &mut |analyzer, once, copy, span| {
-                let tile = Tile::of(func, kernel, (analyzer, once), copy, span);
+            &mut |analyzer, values, copy, span| {
+                let tile = Tile::of(func, kernel, (analyzer, values), copy, span);
                 let new = |tile: &Tile| !tiles.iter().any(|t: &Tile| t.region == tile.region);
                 tiles.extend(tile.filter(new));
             },
@@ -189,37 +190,36 @@ fn only_reads_tiles(kernel: &Kernel) -> Result<(), Why> {
     why.map_or(Ok(()), |why| Err(why.into()))
 }
 
-/// The variables of loops of one iteration, each with its value.
-type Once = Vec<(Var, Expr)>;
-
-/// Calls `f` on the copies that each block does once, with the loops around them.
+/// Calls `f` on the copies that each block does once, with the loops of one iteration around them.
 fn find(
-    (func, analyzer, once): (&Func, &mut Analyzer, &mut Once),
+    (func, analyzer, values): (&Func, &mut Analyzer, &mut Values),
     block: &Block,
-    f: &mut dyn FnMut(&mut Analyzer, &Once, &CopyOp, Span),
+    f: &mut dyn FnMut(&mut Analyzer, &Values, &CopyOp, Span),
 ) -> Result<(), Why> {
     for stmt in block {
         match &stmt.kind {
             StmtKind::Tile(TileOp::Copy(copy)) if copy.kind == CopyKind::Sync => {
-                f(analyzer, once, copy, stmt.span);
+                f(analyzer, values, copy, stmt.span);
             }
-            StmtKind::For(l) if is_once(l) => {
+            StmtKind::For(l) if let Some(value) = once(l) => {
                 analyzer.enter_loop(func, l);
-                once.push((l.axes[0].var, l.axes[0].start.clone()));
-                let found = find((func, analyzer, once), &l.body, f);
-                once.pop();
+                values.push(value);
+                let found = find((func, analyzer, values), &l.body, f);
+                values.pop();
                 analyzer.pop();
                 found?;
             }
             StmtKind::For(l) if matches!(l.kind, LoopKind::Parallel { .. }) => {
                 if let Some(copy) = as_copy(func, analyzer, l) {
-                    f(analyzer, once, &copy, stmt.span);
+                    f(analyzer, values, &copy, stmt.span);
                 }
             }
             _ => {
                 let mut more = false;
                 for inner in child_blocks(stmt) {
-                    find((func, analyzer, once), inner, &mut |_, _, _, _| more = true)?;
+                    find((func, analyzer, values), inner, &mut |_, _, _, _| {
+                        more = true
+                    })?;
                 }
                 if more {
                     return Err("a loop or a branch copies tiles".into());
@@ -262,24 +262,18 @@ fn written(func: &Func, kernel: &Kernel) -> i64 {
     bytes
 }
 
-fn is_once(l: &Loop) -> bool {
-    let [axis] = &l.axes[..] else { return false };
-    let range = [&axis.start, &axis.stop, &axis.step].map(|e| e.as_int());
-    matches!(range, [Some(start), Some(stop), Some(step)] if start < stop && start + step >= stop)
-}
-
 impl Tile {
     /// Of a copy that reads what no other block reads, if it does.
     fn of(
         func: &Func,
         kernel: &Kernel,
-        (analyzer, once): (&mut Analyzer, &Once),
+        (analyzer, values): (&mut Analyzer, &Values),
         copy: &CopyOp,
         span: Span,
     ) -> Option<Tile> {
         let mut region = copy.src.clone();
         for dim in &mut region.dims {
-            let start = replaced(&dim.start, once);
+            let start = at_values(&dim.start, values);
             if start != dim.start {
                 dim.start = analyzer.simplify(&start);
             }
@@ -293,7 +287,7 @@ impl Tile {
             return None;
         }
         for dim in &region.dims {
-            if names_memory(&dim.start) {
+            if dim.start.names_memory() {
                 return None;
             }
         }
@@ -473,19 +467,11 @@ impl Ahead {
 
     /// What an expression is in that block.
     fn of_block(&self, e: &Expr) -> Expr {
-        replaced(e, &self.indices)
+        at_values(e, &self.indices)
     }
 }
 
 /// An expression with values in place of variables.
-fn replaced(e: &Expr, values: &[(Var, Expr)]) -> Expr {
-    e.rewrite(&mut |node| {
-        let var = node.as_var()?;
-        let of = values.iter().find(|(v, _)| *v == var);
-        of.map(|(_, value)| value.clone())
-    })
-}
-
 /// The number of the thread in its block.
 fn thread(func: &Func, kernel: &Kernel) -> Expr {
     let mut number = Expr::i32(0);
@@ -501,12 +487,6 @@ fn thread(func: &Func, kernel: &Kernel) -> Expr {
         before *= count as i32;
     }
     number
-}
-
-fn names_memory(e: &Expr) -> bool {
-    let mut found = false;
-    e.walk(&mut |node| found |= matches!(node.kind(), ExprKind::Load { .. }));
-    found
 }
 
 fn constant(e: &Expr) -> Option<i64> {

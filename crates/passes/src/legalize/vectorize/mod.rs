@@ -40,6 +40,7 @@ use tilewright_ir::{
 };
 
 use crate::legalize::shared_width::shared_width;
+use crate::optimize::common::effects::is_anywhere;
 pub use apply::fresh_copy;
 pub use sites::has_vectorized;
 use sites::{Site, Sites, substitute};
@@ -235,8 +236,15 @@ impl<'a> Vectorizer<'a> {
     fn order_is_free(&self, site: &Site, sites: &Sites) -> Result<(), &'static str> {
         let global = |b: Buffer| self.func.buffers[b].scope == Scope::Global;
         let aliased = sites.sites.iter().any(|s| self.may_alias.contains(&s.root));
-        let same =
-            |other: Buffer| other == site.root || (aliased && global(other) && global(site.root));
+        let anywhere = |other: Buffer| {
+            [other, site.root]
+                .iter()
+                .any(|b| is_anywhere(self.func, *b))
+        };
+        let same = |other: Buffer| {
+            let tensors = global(other) && global(site.root);
+            other == site.root || tensors && (aliased || anywhere(other))
+        };
         let adds = sites.adds.iter().map(|a| &a.root);
         if sites.other_writes.iter().chain(adds).any(|b| same(*b)) {
             return Err("is also changed by what stays as it is");

@@ -6,7 +6,9 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::touched::touched;
 use tilewright_ir::visit::{child_blocks, stmt_exprs};
-use tilewright_ir::{Buffer, Expr, ExprKind, Func, Scope, Stmt, StmtKind, ThreadOp, Var};
+use tilewright_ir::{
+    Buffer, BufferOrigin, Expr, ExprKind, Func, Kernel, Scope, Stmt, StmtKind, ThreadOp, Var,
+};
 
 /// The buffers and variables that statements touch.
 #[derive(Clone, Default, Debug)]
@@ -89,6 +91,30 @@ impl Effects {
             _ => {}
         });
     }
+}
+
+/// The tensors that nothing in a kernel may change: by their name or an address of theirs, as another tensor
+/// that may overlap, or through a pointer to anywhere.
+pub(crate) fn unchanged(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
+    let written = Effects::of_block(func, &kernel.body).writes;
+    if written.iter().any(|b| is_anywhere(func, *b)) {
+        return FxHashSet::default();
+    }
+    let own = |b: &Buffer| {
+        let data = &func.buffers[*b];
+        let named = matches!(data.origin, BufferOrigin::Param | BufferOrigin::Workspace);
+        data.scope == Scope::Global && named
+    };
+    let aliases = &kernel.attrs.may_alias;
+    let all = func.buffers.keys().filter(own);
+    all.filter(|b| !written.contains(b) && !aliases.contains(b))
+        .collect()
+}
+
+/// Whether the buffer is a tensor at an address that the kernel was given or worked out.
+pub(crate) fn is_anywhere(func: &Func, buffer: Buffer) -> bool {
+    let origin = &func.buffers[func.root(buffer)].origin;
+    matches!(origin, BufferOrigin::Pointer(_))
 }
 
 /// Whether the buffer's storage is of this scope.

@@ -1,6 +1,6 @@
 //! Passes of every target's optimize phase.
 
-pub(super) mod effects;
+pub(crate) mod effects;
 pub(crate) mod fresh;
 pub mod inject_software_pipeline;
 pub mod merge_shared_memory_allocations;

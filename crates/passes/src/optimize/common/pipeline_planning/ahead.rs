@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::{Buffer, Expr, Func, Scope, Span, Stmt, StmtKind};
 
-use super::super::effects::Effects;
+use super::super::effects::{Effects, is_anywhere};
 use super::private::{First, any_stmt, first_use};
 
 /// One listed statement of the body.
@@ -185,17 +185,15 @@ impl Question<'_> {
             if self.func.buffers[b].scope != Scope::Global {
                 continue;
             }
-            let aliased = |w: &Buffer| {
-                *w == b
-                    || self.is_alias(b)
-                        && self.is_alias(*w)
-                        && self.func.buffers[*w].scope == Scope::Global
-            };
-            if self.all.writes.iter().any(aliased) {
-                let why = format!(
-                    "`{}`, which is copied to `{name}`, is written in the loop",
-                    self.name(b)
-                );
+            let mut writes = self.all.writes.iter();
+            if let Some(written) = writes.find(|w| self.may_overlap(**w, b)) {
+                let [of, as_] = [b, *written].map(|b| self.name(b));
+                let why = match *written == b {
+                    true => format!("`{of}`, which is copied to `{name}`, is written in the loop"),
+                    false => format!(
+                        "`{of}`, which is copied to `{name}`, may be written in the loop as `{as_}`"
+                    ),
+                };
                 return Err(self.refuse(item, why));
             }
             if self.all.opaque {
@@ -221,9 +219,17 @@ impl Question<'_> {
         Ok(())
     }
 
-    fn is_alias(&self, buffer: Buffer) -> bool {
-        let mut listed = self.around.may_alias.iter();
-        listed.any(|b| self.func.root(*b) == buffer)
+    /// Whether what is written to a buffer may be read of a tensor.
+    fn may_overlap(&self, written: Buffer, tensor: Buffer) -> bool {
+        let both = |is: &dyn Fn(Buffer) -> bool| is(written) && is(tensor);
+        let is_alias = |buffer: Buffer| {
+            let mut listed = self.around.may_alias.iter();
+            listed.any(|b| self.func.root(*b) == buffer)
+        };
+        let anywhere = [written, tensor].map(|b| is_anywhere(self.func, b));
+        written == tensor
+            || self.func.buffers[written].scope == Scope::Global
+                && (both(&is_alias) || anywhere != [false; 2])
     }
 
     fn name(&self, buffer: Buffer) -> &str {

@@ -9,7 +9,7 @@
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::{DeviceOp, Expr, Inst, Stmt, StmtKind, ThreadOp, Var, WARP_GROUP};
 
-use super::super::super::effects::Effects;
+use super::super::super::effects::{Effects, unchanged};
 use super::super::again::around;
 use super::super::need;
 use super::super::pieces::{Piece, plan_of};
@@ -118,6 +118,7 @@ fn known(question: Question<'_>, around: &[&Stmt]) -> Result<(), Why> {
         func, kernel, l, ..
     } = question;
     let written = Effects::of_block(func, &kernel.body).writes;
+    let unchanged = unchanged(func, kernel);
     let mut needed = Effects::default();
     let mut need = |e: &Expr| {
         let own = Effects::of_expr(func, e);
@@ -137,9 +138,9 @@ fn known(question: Question<'_>, around: &[&Stmt]) -> Result<(), Why> {
         };
         for source in &bulk.op.sources {
             let tensor = source.region.buffer;
-            if written.contains(&tensor) || kernel.attrs.may_alias.contains(&tensor) {
+            if !unchanged.contains(&tensor) {
                 let name = &func.buffers[tensor].name;
-                return Err(format!("the kernel writes `{name}`, too").into());
+                return Err(format!("the kernel writes `{name}`, or may, too").into());
             }
             source.at.iter().for_each(&mut need);
         }
