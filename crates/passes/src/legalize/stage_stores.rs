@@ -278,7 +278,8 @@ impl StageStores<'_> {
         if !taken {
             return None;
         }
-        let width = self.columns(c, [rows, cols])?;
+        let may = self.engine_may(c, around);
+        let width = self.columns(c, [rows, cols], may.is_ok())?;
         let shape = [rows, width];
         let to = &self.func.buffers[c.dst.buffer];
         let stage = BufferData {
@@ -299,22 +300,34 @@ impl StageStores<'_> {
                 dst: some_columns(&c.dst, first, width),
                 ..c.clone()
             };
-            let bulk = self.by_engine(&part, &stage, shape, around);
+            let bulk = may.clone().and_then(|warps| {
+                self.by_engine(&part, &stage, shape, warps)?;
+                Ok(warps)
+            });
+            let by_warps = match &bulk {
+                Ok(_) => None,
+                Err(_) => self.by_warps(&part, stage.buffer, shape, stmt.span),
+            };
             if first == 0 {
                 let parts = (width < cols).then_some(cols / width);
-                self.explain(c, parts, bulk.as_ref().err(), stmt.span);
+                let how = match (&bulk, &by_warps) {
+                    (Ok(_), _) => "by the copy engine, each warp's rows by themselves",
+                    (_, Some(_)) => "by stores of each warp",
+                    // Threads of the block would meet for every part.
+                    _ if parts.is_some() => return None,
+                    _ => "by the block's threads, through shared memory",
+                };
+                self.explain(c, (parts, how), bulk.as_ref().err(), stmt.span);
             }
             out.push(copy(&part.src, &stage, CopyKind::Sync));
-            out.push(match bulk {
-                Ok(warps) => StmtKind::Tile(TileOp::Copy(CopyOp {
+            out.push(match (bulk, by_warps) {
+                (Ok(warps), _) => StmtKind::Tile(TileOp::Copy(CopyOp {
                     src: stage.clone(),
                     kind: CopyKind::TmaRows { warps },
                     ..part
                 })),
-                Err(_) => {
-                    let by_warps = self.by_warps(&part, stage.buffer, shape, stmt.span);
-                    by_warps.unwrap_or_else(|| copy(&stage, &part.dst, CopyKind::Sync))
-                }
+                (_, Some(stores)) => stores,
+                _ => copy(&stage, &part.dst, CopyKind::Sync),
             });
         }
         self.changed = true;
@@ -322,8 +335,9 @@ impl StageStores<'_> {
         Some(stmts.collect())
     }
 
-    /// How many columns go out at a time: all, or as many as there is room for.
-    fn columns(&mut self, c: &CopyOp, [rows, cols]: [i64; 2]) -> Option<i64> {
+    /// How many columns go out at a time: all, or as many as there is room for, each warp's rows by
+    /// themselves.
+    fn columns(&mut self, c: &CopyOp, [rows, cols]: [i64; 2], engine: bool) -> Option<i64> {
         let bits = self.func.buffers[c.dst.buffer].dtype.bits();
         let bytes = |width: i64| (rows * width) as u64 * u64::from(bits) / 8;
         if self.room.takes(self.machine, bytes(cols)) {
@@ -336,7 +350,8 @@ impl StageStores<'_> {
         if tiling.warps[1] != 1 || !along.extent.is_int(cols.into()) {
             return None;
         }
-        let (vector, by_warps) = self.vector(c.dst.buffer)?;
+        let (vector, narrow) = self.vector(c.dst.buffer)?;
+        let by_warps = narrow || !engine;
         let mut widths = (2..=cols)
             .filter(|parts| cols % parts == 0)
             .map(|parts| cols / parts);
@@ -361,12 +376,14 @@ impl StageStores<'_> {
         Some((width, width < most))
     }
 
-    fn explain(&mut self, c: &CopyOp, parts: Option<i64>, why_not: Option<&String>, span: Span) {
+    fn explain(
+        &mut self,
+        c: &CopyOp,
+        (parts, how): (Option<i64>, &str),
+        why_not: Option<&String>,
+        span: Span,
+    ) {
         let [from, to] = [&c.src, &c.dst].map(|r| &self.func.buffers[r.buffer].name);
-        let how = match why_not {
-            None => "by the copy engine, each warp's rows by themselves",
-            Some(_) => "by stores of each warp",
-        };
         let parts = parts.map_or_else(String::new, |n| format!(" in {n} parts"));
         let message = format!("`{from}` goes out to `{to}`{parts} {how}");
         let mut remark = Diagnostic::new(Severity::Remark, STORES, span, message);
@@ -378,21 +395,12 @@ impl StageStores<'_> {
 }
 
 impl StageStores<'_> {
-    /// The warp groups that have the copy engine do the second half of a copy, with the stage as the
-    /// engine reads it; or why they do not.
-    fn by_engine(
-        &mut self,
-        c: &CopyOp,
-        stage: &Region,
-        shape: [i64; 2],
-        around: Around<'_>,
-    ) -> Result<[u32; 2], String> {
+    /// The warps along rows and columns that may have the copy engine do the second half of a copy; or why
+    /// they may not.
+    fn engine_may(&self, c: &CopyOp, around: Around<'_>) -> Result<[u32; 2], String> {
         let refuse = |why: &str| Err(why.to_string());
         let tensor = c.dst.buffer;
-        let (name, bits) = {
-            let to = &self.func.buffers[tensor];
-            (to.name.clone(), i64::from(to.dtype.bits()))
-        };
+        let name = &self.func.buffers[tensor].name;
         if c.hints.disable_tma || BULK_STORES.asked(self.func) == Some(false) {
             return refuse("the kernel says so");
         }
@@ -414,12 +422,21 @@ impl StageStores<'_> {
         if self.uses.get(&self.func.root(tensor)) != Some(&1) {
             return Err(format!("something else touches `{name}`, too"));
         }
-        let warps = tiling.warps.map(|n| n as u32);
+        Ok(tiling.warps.map(|n| n as u32))
+    }
+
+    /// Has these do it, with the stage as the engine reads it; or why it does not know the tensor.
+    fn by_engine(
+        &mut self,
+        c: &CopyOp,
+        stage: &Region,
+        shape: [i64; 2],
+        warps: [u32; 2],
+    ) -> Result<(), String> {
+        let bits = i64::from(self.func.buffers[c.dst.buffer].dtype.bits());
         let swizzle = Swizzle::widest(shape[1], bits);
         let place = swizzle.and_then(|s| Place::new(Family::Panels(s), &shape, bits).ok());
-        let Some(place) = place else {
-            return refuse("its rows are no multiple of 32 bytes");
-        };
+        let place = place.ok_or("its rows are no multiple of 32 bytes")?;
         let wish = self.func.buffers[stage.buffer].layout.replace(place.into());
         let [to, from] = [&c.dst, stage].map(|region: &Region| Access {
             region: region.clone(),
@@ -428,7 +445,7 @@ impl StageStores<'_> {
         });
         let boxes = Boxes::of(self.func, &to, &from);
         let boxes = boxes.and_then(|b| b.of_warp(shape, warps, &Expr::i32(0)));
-        boxes.map(|_| warps).map_err(|no_box| {
+        boxes.map(|_| ()).map_err(|no_box| {
             self.func.buffers[stage.buffer].layout = wish;
             no_box.why
         })

@@ -13,6 +13,7 @@ use tilewright_ir::micro_op::{
     Access, Arrival, Inst, Major, MicroKind, MicroOp, MmaFamily, MmaInst, TmaBox,
 };
 use tilewright_ir::stmt::StmtKind;
+use tilewright_ir::text::Word;
 use tilewright_ir::tile_op::EvictionPolicy;
 
 impl Gen<'_> {
@@ -112,7 +113,7 @@ impl Gen<'_> {
             otherwise: self.optional(|_| Expr::float(0.0, DType::F16)),
             counter: self.optional(|g| g.one_of(&Counter::ALL)),
             arrives,
-            evict: self.optional(|g| g.one_of(&[EvictionPolicy::First, EvictionPolicy::Last])),
+            evict: self.optional(|g| g.one_of(EvictionPolicy::VALUES)),
         };
         self.emit(StmtKind::Micro(op));
     }

@@ -174,13 +174,20 @@ fn channels(func: &Func, roles: &Roles) -> Vec<String> {
         Ok(_) => "blocks are pairs that bring each other halves of what both read".to_string(),
         Err(why) => format!("each block copies for itself: {why}"),
     };
+    let overlap = match &roles.overlap {
+        Ok(()) => "a product starts before the one before it is done".to_string(),
+        Err(why) => format!("each product is done before the next starts: {why}"),
+    };
     let leaving = roles.leaving.iter();
     let leaving = leaving.map(|b| {
         let name = name(b);
         format!("nobody reads again what is copied of {name}: it leaves the L2 cache first")
     });
     let lines = roles.channels.iter().map(line).chain(turn);
-    lines.chain([resident, pairs]).chain(leaving).collect()
+    lines
+        .chain([resident, pairs, overlap])
+        .chain(leaving)
+        .collect()
 }
 
 /// A line for each wait and barrier of an iteration: the op it stands before, and what it is for. None where

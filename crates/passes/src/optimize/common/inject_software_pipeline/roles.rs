@@ -46,6 +46,8 @@ pub(super) struct Roles {
     pub resident: Result<Resident, Why>,
     /// Blocks that bring each other halves of tiles, or why they do not.
     pub pairs: Result<Pairs, Why>,
+    /// Products that start before the ones before them are done, or why they do not.
+    pub overlap: Result<(), Why>,
     /// The tensors that leave the cache first: nobody reads again what was copied.
     pub leaving: Vec<Buffer>,
 }
@@ -128,13 +130,8 @@ pub(super) fn derive(
         Some(Ok(bulk)) => hands(p, bulk.bytes),
         _ => Vec::new(),
     };
-    // Where nobody else multiplies meanwhile, the next product starts before the last one is done.
-    let alone = kernel.num_threads() == WARP_GROUP;
-    let products = others.iter().all(|p| p.is_product_in_flight());
-    const ROOM: u32 = 4;
-    let pays = alone && versions >= ROOM;
-    let overlaps = products && versions > 1 && OVERLAP.asked(func).unwrap_or(pays);
-    let in_flight = u32::from(overlaps);
+    let overlap = overlap((func, kernel), &others, versions);
+    let in_flight = u32::from(overlap.is_ok());
     let producer = Stream {
         hands: copies.iter().map(reported).collect(),
         ..stream(&copies, trip, 1)
@@ -239,9 +236,31 @@ pub(super) fn derive(
         turn,
         resident,
         pairs,
+        overlap,
         leaving,
         channels,
     })
+}
+
+/// Whether the next product starts before the last one is done, whose tiles are handed back an iteration
+/// later: where nobody else multiplies meanwhile, and versions are enough.
+fn overlap((func, kernel): (&Func, &Kernel), others: &[&Piece], versions: u32) -> Result<(), Why> {
+    const ROOM: u32 = 4;
+    if !others.iter().all(|p| p.is_product_in_flight()) {
+        return Err("an iteration does more than multiply".into());
+    }
+    if versions < 2 {
+        return Err("tiles have one version".into());
+    }
+    match OVERLAP.asked(func) {
+        Some(true) => Ok(()),
+        Some(false) => Err("it is switched off".into()),
+        None if kernel.num_threads() != WARP_GROUP => {
+            Err("another warp group multiplies meanwhile".into())
+        }
+        None if versions < ROOM => Err(format!("tiles have fewer than {ROOM} versions").into()),
+        None => Ok(()),
+    }
 }
 
 /// The tensors of which no copy brings what another block or iteration reads.

@@ -4,7 +4,7 @@
 //! The threads that multiply issue no copy and meet nowhere: tiles are handed over by arrival
 //! barriers, and how far the copies run ahead is only a question of how many versions there are.
 //! With several warp groups one multiplies while another waits, so each waits for its own product
-//! before it hands the tile back.
+//! before it hands the tile back, unless its products overlap (`roles`).
 
 use tilewright_ir::visit::{stmt_exprs, walk_stmts};
 use tilewright_ir::{DeviceOp, Expr, Inst, Stmt, StmtKind, ThreadOp, Var, WARP_GROUP};
