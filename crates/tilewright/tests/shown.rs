@@ -172,7 +172,11 @@ fn a_refused_kernel_is_dumped_as_far_as_it_came() {
     let target = Target::Gfx942;
     let said = kernel.call("compile k.py --target gfx942 --emit source --dump-passes d");
     assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("error[register-limit]"), "{}", said.err);
+    assert!(
+        said.err.contains("error[shared-memory-limit]"),
+        "{}",
+        said.err
+    );
     let at = names(target).iter().position(|n| *n == "check-resources");
     let before = at.expect("the pass");
     assert_eq!(kernel.files("d"), dumped(target, before));

@@ -103,6 +103,7 @@ pub fn infer(func: &Func, kernel: usize, target: Target) -> Result<Inferred, Pro
         fragments: FxHashMap::default(),
         loops: uses.iter().map(given).collect(),
         views: views::of_fragments(func, kernel)?,
+        registers: target.machine().registers.per_thread.into(),
     };
     let (operands, gemms) = state.strict(&uses, target)?;
     shared.extend(operands);
@@ -226,6 +227,8 @@ struct State<'f> {
     /// The layout of each use that is a box of points.
     loops: Vec<Option<Arc<Fragment>>>,
     views: Rc<[View]>,
+    /// Of one thread, at most.
+    registers: i64,
 }
 
 impl State<'_> {
@@ -663,6 +666,11 @@ impl State<'_> {
         // of them and can be written down as it lies, by point.
         let image = layout.and_then(|l| l.image(map).ok()?);
         let placed = layout.filter(|l| image.is_none() && l.inverse().is_some());
+        // Shared memory holds what registers do not.
+        let bits = i64::from(self.func.buffers[access.buffer].dtype.bits());
+        if placed.is_some() && fragment.slots() * bits > 32 * self.registers {
+            return Some("it has more elements than a thread has registers");
+        }
         let by_point = placed.and_then(|l| Some((l, at_points(map, fragment)?)));
         let (touches, has) = match (&image, &by_point) {
             (Some(image), _) => (image, &**fragment),
