@@ -308,6 +308,36 @@ fn clang_is_told_of_loops_that_certainly_run() {
     }
 }
 
+#[test]
+fn a_loop_over_a_tensor_may_not_run_where_the_tensor_is_empty() {
+    let over = |stop: &str| {
+        let ir = format!(
+            "func @k level=device {{
+  symbol n: int32
+  param A: float32[n, 64]
+  output C: float32[64]
+  kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {{
+    alloc acc: local float32[1]
+    acc[0] = 0.0
+    for k in serial(0, {stop}) {{
+      acc[0] = acc[0] + A[k % n, tx]
+    }}
+    C[tx] = acc[0]
+  }}
+}}
+"
+        );
+        let func = text::parse(&ir, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
+        verify::verify(&func).unwrap_or_else(|e| panic!("{e:?}"));
+        let source = generate(&func, Target::Gfx950, Options::default());
+        source.unwrap_or_else(|e| panic!("{e:?}")).text
+    };
+    let told = "__builtin_unreachable();";
+    let text = over("n");
+    assert!(!text.contains(told), "{text}");
+    has(&over("max(n, 1)"), told);
+}
+
 /// A wave's product of 256 sums, and what else is done with them.
 fn sums(before: &str, behind: &str) -> String {
     let body = format!(
