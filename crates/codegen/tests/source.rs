@@ -455,3 +455,59 @@ fn sums_of_long_instructions_are_read_a_state_later() {
     let short = text("mfma.16x16x128.float8_e4m3fn.float32", [4, 32]);
     assert!(!short.contains("late_sum"), "{short}");
 }
+
+/// A product of such an instruction, and statements behind it; the states in front of reads.
+fn states_behind(behind: &str) -> (usize, String) {
+    let product = "mma for mi < 1 do a[0 +: 32] at [0], a[0 +: 32] at [0] -> c[0 +: 16] at [0] inst=\"mfma.32x32x64.float8_e4m3fn.float32\" width=1";
+    let body = format!(
+        "
+    alloc a: local float8_e4m3fn[32]
+    alloc c: local float32[16]
+    for s in unroll(0, 16) {{ c[s] = 0.0 }}
+    {product}
+    {}
+",
+        behind.replace("PRODUCT", product)
+    );
+    let text = kernel(&body, Target::Gfx950);
+    (text.matches("tw::late_sum<16>(c + s);").count(), text)
+}
+
+#[test]
+fn sums_of_long_instructions_are_read_a_state_later_on_every_way() {
+    for (why, behind, states) in [
+        (
+            "what one arm reads is read behind the condition too, where the other multiplied",
+            "if tx < 32 { PRODUCT } else { c[0] = c[0] * 2.0 }\n C[tx] = c[0]",
+            2,
+        ),
+        (
+            "what both arms read is waited for",
+            "if tx < 32 { C[0] = c[1] } else { c[0] = c[0] * 2.0 }\n C[tx] = c[0]",
+            1,
+        ),
+        (
+            "the condition itself reads",
+            "if c[0] > 1.0 { PRODUCT }\n C[tx] = c[0]",
+            2,
+        ),
+        (
+            "a loop that may not run",
+            "for k in serial(0, tx) { C[0] = c[0]\n PRODUCT\n C[1] = c[0] }\n C[tx] = c[0]",
+            3,
+        ),
+        (
+            "a loop that is left behind its product",
+            "for k in serial(0, 4) { PRODUCT\n if tx < k { break }\n C[1] = c[0] }\n C[tx] = c[0]",
+            2,
+        ),
+        (
+            "another name of the sums",
+            "view v: local float32[4, 4] of c\n C[tx] = v[0, 0]",
+            1,
+        ),
+    ] {
+        let (found, text) = states_behind(behind);
+        assert_eq!(found, states, "{why}:\n{text}");
+    }
+}
