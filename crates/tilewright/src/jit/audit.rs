@@ -272,11 +272,16 @@ impl Expected {
         };
         expected.loops = walk::loops(&kernel.body);
         match walk::hot_loop(&kernel.body) {
-            Ok(hot) => walk::describe(func, hot, &mut expected),
+            Ok(hot) => walk::describe(func, hot, leaves_barriers(threads, machine), &mut expected),
             Err(reason) => expected.uncompared = Some(reason.to_string()),
         }
         expected
     }
+}
+
+/// Whether the compiler leaves barriers in the code: a block of one wave needs none.
+fn leaves_barriers(threads: u32, machine: &Machine) -> bool {
+    threads > machine.warp_size
 }
 
 /// Whether a statement writes a tensor for some of its points only.

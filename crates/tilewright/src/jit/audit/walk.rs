@@ -106,10 +106,11 @@ pub(super) fn trips(l: &Loop) -> u32 {
     trips.and_then(|t| u32::try_from(t).ok()).unwrap_or(1)
 }
 
-/// Adds what the loop's body holds.
-pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
+/// Adds what the loop's body holds, its barriers where they are in the code too.
+pub(super) fn describe(func: &Func, body: &Block, barriers: bool, expected: &mut Expected) {
     let mut walk = Expectation {
         func,
+        barriers,
         steps: Vec::new(),
         clusters: Some(Vec::new()),
         mfma: BTreeMap::new(),
@@ -130,6 +131,7 @@ pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
 }
 
 struct Expectation<'f> {
+    barriers: bool,
     func: &'f Func,
     steps: Vec<Step>,
     /// Unknown where products are under a condition.
@@ -256,6 +258,9 @@ impl Expectation<'_> {
     }
 
     fn barrier(&mut self) {
+        if !self.barriers {
+            return;
+        }
         self.steps.push(Step::Barrier);
         self.mark(Mark::Barrier);
     }
