@@ -381,11 +381,7 @@ f:
 fn own_waits_stand_between_copies() {
     let mut expected = gemm();
     expected.own_waits.vmcnt = true;
-    let (copy, own) = (
-        "buffer_load_dwordx4",
-        "s_waitcnt vmcnt(0)\n\tbuffer_load_dwordx4",
-    );
-    let (split, _) = plant(GEMM, copy, own);
+    let (split, _) = plant(GEMM, "offen lds", "offen lds\n\ts_waitcnt vmcnt(0)");
     assert!(check(&split, &gemm()).has(Kind::ExtraWait));
     let report = check(&split, &expected);
     assert!(report.passed(), "{report}");
