@@ -284,7 +284,7 @@ fn what_lanes_share_of_a_guarded_offset_stands_apart_where_it_cannot_be_below_ze
         (
             "a lane adds less than the shared part is a multiple of",
             "k * 64 + tx % 8 * 8",
-            "(unsigned)(tx * 1024 + tx % 8 * 8) * 2 : -1u, (unsigned)(k * 64) * 2);",
+            "(unsigned)(tx * 1024 + tx % 8 * 8) * 2 : -1u, ((unsigned)k * 64u) * 2);",
         ),
         (
             "a lane adds more: the shared part may be below zero where the sum is not",
