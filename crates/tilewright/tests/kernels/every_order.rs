@@ -75,7 +75,11 @@ const SAMPLE: &[(&str, &str)] = &[
         "one_cluster",
         "gfx942 A·Bᵀ of bfloat16, 128x128x32, 256 threads, 2 stages",
     ),
-    // A block of one wave, whose barriers the compiler leaves out.
+    // A block of one wave, whose lanes meet in place of waves, and whose barriers the compiler leaves out.
+    (
+        "plain",
+        "gfx950 A·Bᵀ of bfloat16, 64x64x64, 64 threads, 3 stages",
+    ),
     (
         "late_wait",
         "gfx950 A·Bᵀ of bfloat16, 64x64x64, 64 threads, 2 stages",
