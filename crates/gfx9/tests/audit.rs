@@ -376,6 +376,21 @@ f:
     assert_eq!(groups(&report, Kind::MissingWait).len(), 2, "{report}");
 }
 
+/// A wave that has more copies under way than the counter holds has a wait that asks for nothing.
+#[test]
+fn a_wait_for_nothing_is_none() {
+    let all = "s_waitcnt vmcnt(63) expcnt(7) lgkmcnt(15)";
+    let (text, _) = plant(GEMM, "s_barrier", &format!("{all}\n\ts_barrier"));
+    let mut expected = gemm();
+    for wait in [None, Some(Wait::vm(63)), Some(Wait::lgkm(15))] {
+        if let Some(wait) = wait {
+            expected.steps.insert(2, Step::Wait(wait));
+        }
+        let report = check(&text, &expected);
+        assert!(report.passed(), "{report}");
+    }
+}
+
 /// A compiler that has values of its own to wait for does so between the copies of a cluster.
 #[test]
 fn own_waits_stand_between_copies() {

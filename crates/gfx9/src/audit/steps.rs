@@ -14,6 +14,11 @@ use crate::asm::{Instruction, Wait};
 
 use super::{Expectation, Finding, Kind, OwnWaits, Report, Step, finding};
 
+/// The counters hold no more: who waits for so many to be left waits for nothing, and the compiler writes
+/// such a wait as one for all counters.
+const MOST_VMCNT: u8 = 63;
+const MOST_LGKMCNT: u8 = 15;
+
 /// A step of the code, the instruction it starts with and the one it ends with.
 struct Found<'a> {
     step: Step,
@@ -44,8 +49,14 @@ fn each_counter(
     let OwnWaits { vmcnt, lgkmcnt } = expected.own_waits;
     for (of_vm, lenient) in [(true, vmcnt), (false, lgkmcnt)] {
         let only = |step: Step| match step {
-            Step::Wait(w) if of_vm => w.vmcnt.map(|n| Step::Wait(Wait::vm(n))),
-            Step::Wait(w) => w.lgkmcnt.map(|n| Step::Wait(Wait::lgkm(n))),
+            Step::Wait(w) if of_vm => {
+                let asked = w.vmcnt.filter(|n| *n < MOST_VMCNT);
+                asked.map(|n| Step::Wait(Wait::vm(n)))
+            }
+            Step::Wait(w) => {
+                let asked = w.lgkmcnt.filter(|n| *n < MOST_LGKMCNT);
+                asked.map(|n| Step::Wait(Wait::lgkm(n)))
+            }
             Step::Barrier => Some(Step::Barrier),
             Step::Copies(_) => Some(step).filter(|_| of_vm),
             Step::Reads(_) => Some(step).filter(|_| !of_vm),
