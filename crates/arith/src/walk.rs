@@ -1,9 +1,10 @@
 //! Walks over functions with the facts of each place.
 //!
-//! What holds where: symbols are positive; block and thread indices are below their extents; a
-//! loop index is in its range and congruent to its start modulo a constant step; the arms of an
-//! `if` know its condition; an `assume` and an `assert` hold for the rest of their block; a `let`
-//! has its value for the rest of its block; after `if c { continue }` (or `break`) `c` is false.
+//! What holds where: symbols are not below zero, and may be zero, for calls may bring empty tensors;
+//! block and thread indices are below their extents; a loop index is in its range and congruent to its
+//! start modulo a constant step; the arms of an `if` know its condition; an `assume` and an `assert` hold
+//! for the rest of their block; a `let` has its value for the rest of its block; after
+//! `if c { continue }` (or `break`) `c` is false.
 
 use tilewright_ir::visit::child_blocks;
 use tilewright_ir::{Axis, Block, DType, Func, Kernel, Loop, Stmt, StmtKind, VarKind};
@@ -27,7 +28,7 @@ impl Analyzer {
         for (var, data) in func.vars.iter() {
             if data.kind == VarKind::Symbol && data.dtype.scalar.is_int() {
                 let max = Interval::of(data.dtype.scalar).hi;
-                analyzer.bind_interval(var, data.dtype, Interval::new(1, max));
+                analyzer.bind_interval(var, data.dtype, Interval::new(0, max));
             }
         }
         analyzer

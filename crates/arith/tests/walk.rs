@@ -85,7 +85,9 @@ fn grid_threads_and_symbols() {
     );
     let mark = x.mark(0);
     x.at_marks(vec![mark], |a, _| {
-        assert_eq!(a.prove_gt(&n, &Expr::i32(0)), Proof::Yes);
+        assert_eq!(a.prove_ge(&n, &Expr::i32(0)), Proof::Yes);
+        // A call may bring an empty tensor.
+        assert_eq!(a.prove_gt(&n, &Expr::i32(0)), Proof::Unknown);
         assert_eq!(a.const_bounds(&tx), Interval::new(0, 127));
         assert_eq!(a.const_bounds(&ty), Interval::new(0, 0));
         assert_eq!(a.prove_ge(&bx, &Expr::i32(0)), Proof::Yes);

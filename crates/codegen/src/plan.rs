@@ -48,7 +48,7 @@ impl Plan {
         let mut plan = Plan {
             thread_vars: Some(kernel.thread_vars),
             group_registers: registers_of(kernel, |b| func.buffers[b].scope),
-            late: late_sums(kernel, machine, &numbered),
+            late: late_sums(func, kernel, machine, &numbered),
             numbered,
             ..Plan::default()
         };

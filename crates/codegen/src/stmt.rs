@@ -32,7 +32,9 @@ impl Emitter<'_> {
             }
             self.keep_sums(stmt, &mut sums_kept);
             self.wait_for_late_sums(stmt);
+            let around = self.unread_around(stmt);
             self.stmt(stmt)?;
+            self.unread.extend(around);
             if let Some(written) = elements {
                 self.sums_settled = false;
                 if written {
@@ -134,10 +136,12 @@ impl Emitter<'_> {
         }
         self.out.line(format!("if ({text}) {{"));
         self.out.indent();
+        let before = self.unread.clone();
         self.analyzer.push();
         self.analyzer.assume(cond);
         self.block(then)?;
         self.analyzer.pop();
+        let behind_then = std::mem::replace(&mut self.unread, before);
         self.out.dedent();
         if !otherwise.is_empty() {
             self.out.line("} else {");
@@ -148,6 +152,7 @@ impl Emitter<'_> {
             self.analyzer.pop();
             self.out.dedent();
         }
+        self.unread.extend(behind_then);
         self.out.line("}");
         Ok(())
     }

@@ -40,7 +40,8 @@ impl Emitter<'_> {
 
     /// The parts of an element's number, index by index, where the element is in the tensor whenever it
     /// is read: a shared part that is a multiple of more than a lane adds is not below zero where the
-    /// index is not, though nobody knows how far it goes. Elsewhere it may be anything.
+    /// index is not, though nobody knows how far it goes. Elsewhere it may be anything, and is computed all
+    /// the same: without a sign, for C does not say what signed arithmetic past its range gives.
     pub(crate) fn offset_where_read(&mut self, source: &Access) -> Option<Offset> {
         let data = &self.func.buffers[source.region.buffer];
         flat_index(self.func, source)?;
@@ -64,7 +65,7 @@ impl Emitter<'_> {
         }
         Some(Offset {
             lane: self.analyzer.simplify(&lane),
-            shared: self.analyzer.simplify(&shared),
+            shared: without_sign(&self.analyzer.simplify(&shared)),
         })
     }
 
@@ -80,6 +81,9 @@ impl Emitter<'_> {
             None if bits == 6 => {
                 let bytes = self.bytes_in(part, bits);
                 Ok(format!("(unsigned)({})", self.scalar(&bytes)?))
+            }
+            None if part.dtype() == DType::U32 => {
+                Ok(format!("({}) * {}", self.scalar(part)?, bits / 8))
             }
             None => Ok(bytes_of(&self.scalar(part)?, bits)),
         }
@@ -146,6 +150,19 @@ pub(crate) fn sharing(bits: u32) -> u32 {
     match bits {
         6 => 4,
         _ => 8 / bits.clamp(1, 8),
+    }
+}
+
+/// A sum of products in arithmetic that wraps.
+fn without_sign(e: &Expr) -> Expr {
+    match e.kind() {
+        ExprKind::Binary(BinOp::Add, a, b) => without_sign(a) + without_sign(b),
+        ExprKind::Binary(BinOp::Sub, a, b) => without_sign(a) - without_sign(b),
+        ExprKind::Binary(BinOp::Mul, a, b) => without_sign(a) * without_sign(b),
+        _ => match e.as_int() {
+            Some(n) => Expr::int(n, DType::U32),
+            None => e.clone().cast_to(DType::U32),
+        },
     }
 }
 

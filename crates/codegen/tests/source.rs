@@ -284,7 +284,7 @@ fn what_lanes_share_of_a_guarded_offset_stands_apart_where_it_cannot_be_below_ze
         (
             "a lane adds less than the shared part is a multiple of",
             "k * 64 + tx % 8 * 8",
-            "(unsigned)(tx * 1024 + tx % 8 * 8) * 2 : -1u, (unsigned)(k * 64) * 2);",
+            "(unsigned)(tx * 1024 + tx % 8 * 8) * 2 : -1u, ((unsigned)k * 64u) * 2);",
         ),
         (
             "a lane adds more: the shared part may be below zero where the sum is not",
@@ -306,6 +306,36 @@ fn clang_is_told_of_loops_that_certainly_run() {
         let text = over_a_row(bounds, &guarded("k * 64"));
         assert!(!text.contains(told), "{bounds}:\n{text}");
     }
+}
+
+#[test]
+fn a_loop_over_a_tensor_may_not_run_where_the_tensor_is_empty() {
+    let over = |stop: &str| {
+        let ir = format!(
+            "func @k level=device {{
+  symbol n: int32
+  param A: float32[n, 64]
+  output C: float32[64]
+  kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {{
+    alloc acc: local float32[1]
+    acc[0] = 0.0
+    for k in serial(0, {stop}) {{
+      acc[0] = acc[0] + A[k % n, tx]
+    }}
+    C[tx] = acc[0]
+  }}
+}}
+"
+        );
+        let func = text::parse(&ir, FileId(0)).unwrap_or_else(|e| panic!("{e:?}"));
+        verify::verify(&func).unwrap_or_else(|e| panic!("{e:?}"));
+        let source = generate(&func, Target::Gfx950, Options::default());
+        source.unwrap_or_else(|e| panic!("{e:?}")).text
+    };
+    let told = "__builtin_unreachable();";
+    let text = over("n");
+    assert!(!text.contains(told), "{text}");
+    has(&over("max(n, 1)"), told);
 }
 
 /// A wave's product of 256 sums, and what else is done with them.
@@ -424,4 +454,60 @@ fn sums_of_long_instructions_are_read_a_state_later() {
     has(&long, "for (int s = 0; s < 32; s += 16) {");
     let short = text("mfma.16x16x128.float8_e4m3fn.float32", [4, 32]);
     assert!(!short.contains("late_sum"), "{short}");
+}
+
+/// A product of such an instruction, and statements behind it; the states in front of reads.
+fn states_behind(behind: &str) -> (usize, String) {
+    let product = "mma for mi < 1 do a[0 +: 32] at [0], a[0 +: 32] at [0] -> c[0 +: 16] at [0] inst=\"mfma.32x32x64.float8_e4m3fn.float32\" width=1";
+    let body = format!(
+        "
+    alloc a: local float8_e4m3fn[32]
+    alloc c: local float32[16]
+    for s in unroll(0, 16) {{ c[s] = 0.0 }}
+    {product}
+    {}
+",
+        behind.replace("PRODUCT", product)
+    );
+    let text = kernel(&body, Target::Gfx950);
+    (text.matches("tw::late_sum<16>(c + s);").count(), text)
+}
+
+#[test]
+fn sums_of_long_instructions_are_read_a_state_later_on_every_way() {
+    for (why, behind, states) in [
+        (
+            "what one arm reads is read behind the condition too, where the other multiplied",
+            "if tx < 32 { PRODUCT } else { c[0] = c[0] * 2.0 }\n C[tx] = c[0]",
+            2,
+        ),
+        (
+            "what both arms read is waited for",
+            "if tx < 32 { C[0] = c[1] } else { c[0] = c[0] * 2.0 }\n C[tx] = c[0]",
+            1,
+        ),
+        (
+            "the condition itself reads",
+            "if c[0] > 1.0 { PRODUCT }\n C[tx] = c[0]",
+            2,
+        ),
+        (
+            "a loop that may not run",
+            "for k in serial(0, tx) { C[0] = c[0]\n PRODUCT\n C[1] = c[0] }\n C[tx] = c[0]",
+            3,
+        ),
+        (
+            "a loop that is left behind its product",
+            "for k in serial(0, 4) { PRODUCT\n if tx < k { break }\n C[1] = c[0] }\n C[tx] = c[0]",
+            2,
+        ),
+        (
+            "another name of the sums",
+            "view v: local float32[4, 4] of c\n C[tx] = v[0, 0]",
+            1,
+        ),
+    ] {
+        let (found, text) = states_behind(behind);
+        assert_eq!(found, states, "{why}:\n{text}");
+    }
 }

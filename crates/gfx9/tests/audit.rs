@@ -336,6 +336,83 @@ fn spills_and_scratch_are_found() {
     assert_eq!(groups.iter().flatten().count(), report.findings.len());
 }
 
+/// The lines of each rule that was broken.
+fn groups(report: &Report, kind: Kind) -> Vec<Vec<u32>> {
+    let groups = report.alike().into_iter().filter(|g| g[0].kind == kind);
+    groups.map(|g| g.iter().map(|f| f.line).collect()).collect()
+}
+
+#[test]
+fn each_rule_that_is_broken_is_said() {
+    // Two of one row of the table, one of another.
+    let text = "\
+f:
+\tv_readfirstlane_b32 s4, v0
+\tglobal_load_dword v1, v2, s[4:5]
+\tv_readlane_b32 s6, v0, 3
+\tglobal_load_dword v1, v2, s[6:7]
+\tv_readfirstlane_b32 s8, v0
+\tv_readlane_b32 s5, v1, s8
+\ts_endpgm
+";
+    let program = parse(text).unwrap();
+    let report = audit(
+        &program.functions[0],
+        "gfx950",
+        &Expectation {
+            drained: false,
+            ..Expectation::default()
+        },
+    );
+    assert_eq!(
+        groups(&report, Kind::Hazard),
+        [vec![3, 5], vec![7]],
+        "{report}"
+    );
+    // Waits for different counters.
+    let (faulty, _) = plant(GEMM, "s_waitcnt vmcnt(8)", "s_nop 0");
+    let (faulty, _) = plant(&faulty, "s_waitcnt lgkmcnt(0)", "s_nop 0");
+    let report = check(&faulty, &gemm());
+    assert_eq!(groups(&report, Kind::MissingWait).len(), 2, "{report}");
+}
+
+/// A wave that has more copies under way than the counter holds has a wait that asks for nothing.
+#[test]
+fn a_wait_for_nothing_is_none() {
+    let all = "s_waitcnt vmcnt(63) expcnt(7) lgkmcnt(15)";
+    let (text, _) = plant(GEMM, "s_barrier", &format!("{all}\n\ts_barrier"));
+    let mut expected = gemm();
+    for wait in [None, Some(Wait::vm(63)), Some(Wait::lgkm(15))] {
+        if let Some(wait) = wait {
+            expected.steps.insert(2, Step::Wait(wait));
+        }
+        let report = check(&text, &expected);
+        assert!(report.passed(), "{report}");
+    }
+}
+
+/// A compiler that has values of its own to wait for does so between the copies of a cluster.
+#[test]
+fn own_waits_stand_between_copies() {
+    let mut expected = gemm();
+    expected.own_waits.vmcnt = true;
+    let (split, _) = plant(GEMM, "offen lds", "offen lds\n\ts_waitcnt vmcnt(0)");
+    assert!(check(&split, &gemm()).has(Kind::ExtraWait));
+    let report = check(&split, &expected);
+    assert!(report.passed(), "{report}");
+    for (old, new) in [
+        ("s_waitcnt vmcnt(8)", "s_waitcnt vmcnt(9)"),
+        ("s_waitcnt vmcnt(8)", "s_nop 0"),
+        ("s_waitcnt lgkmcnt(0)", "s_nop 0"),
+        ("s_barrier", "s_nop 0"),
+    ] {
+        let (faulty, _) = plant(&split, old, new);
+        let report = check(&faulty, &expected);
+        let wrong = report.findings.iter().any(|f| !f.kind.is_cost());
+        assert!(wrong, "`{old}`: {report}");
+    }
+}
+
 #[test]
 fn a_hazard_inside_inline_assembly_is_found() {
     // The copy's scalar offset straight from a vector instruction.

@@ -110,6 +110,27 @@ fn stores_before_a_load_are_fenced() {
     assert!(unwaited.contains(&HazardKind::Phase));
 }
 
+/// Boxes of a part of each row: whichever thread has them brought, what was stored there is in their way.
+#[test]
+fn any_thread_may_have_boxes_of_columns_brought() {
+    let rows = "at [p * 32 - 8, 3] -> S[0 +: 64, 0 +: 64] at [p * 32, 0] inst=\"tma.32x64\"";
+    let columns = "at [-8, p * 32 + 3] -> S[0 +: 64, 0 +: 64] at [0, p * 32] inst=\"tma.64x32\"";
+    assert!(STORES.contains(rows));
+    let text = STORES.replace(rows, columns);
+    for issuer in [0, 32, 33, 127] {
+        let text = text.replace("if tx == 0", &format!("if tx == {issuer}"));
+        let report = check("bulk_after_stores", &text);
+        assert!(report.is_clean(), "{issuer}: {}", lines(&report));
+        let report = check("bulk_after_stores", &text.replace("barrier block", ""));
+        let races = |h: &Hazard| h.kind == HazardKind::WriteAfterWrite;
+        assert!(
+            report.hazards.iter().any(races),
+            "{issuer}: {}",
+            lines(&report)
+        );
+    }
+}
+
 /// What goes out is handed to the copy engine, and is not written again, nor does the kernel end,
 /// before it has been read.
 #[test]

@@ -44,6 +44,27 @@ fn summary(report: &HazardReport) -> Vec<String> {
     list
 }
 
+/// Lanes of the only wave meet as waves do elsewhere: what was before is not looked at again, and loops of
+/// any length come to a steady state.
+#[test]
+fn a_block_of_one_wave_is_proved() {
+    let report = order("one_wave.tw");
+    assert_eq!(summary(&report), [""; 0]);
+    let text = include_str!("orders/one_wave.tw");
+    for (from, to) in [
+        ("wait vmcnt(2)", "wait vmcnt(3)"),
+        ("wait vmcnt(2)\n", "\n"),
+        ("wait vmcnt(1)", "wait vmcnt(2)"),
+        ("wait vmcnt(0)", "wait vmcnt(1)"),
+        ("slot=(k % 3)", "slot=((k + 1) % 3)"),
+        ("slot=((k + 2) % 3)", "slot=((k + 3) % 3)"),
+    ] {
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        let report = check_text(&text.replace(from, to), Target::Gfx950);
+        assert!(!report.hazards.is_empty(), "{from} to {to}: {report:?}");
+    }
+}
+
 #[test]
 fn the_published_bf16_order_reads_b10_too_early() {
     let report = order("bf16_8wave.tw");

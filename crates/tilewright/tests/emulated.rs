@@ -5,7 +5,8 @@
 //! whose first line is `# emulated`. In every mode of landing the emulator finds nothing, and the
 //! result is the reference evaluator's. A line `# without 2: s_barrier -> race` says that this rule
 //! is broken where the second such instruction is left out. Lines `# prints: …` are all that it prints;
-//! of several blocks those of a later one stand behind. `# prints 3 lines, loses 1` counts them.
+//! of several blocks those of a later one stand behind. `# prints 3 lines, loses 1` counts them. `# with n=0`
+//! says what a symbol is.
 //! `# compiled to: …` names instructions that the code has, `# not to: …` parts of names that none of it
 //! has. No GPU is needed; clang is.
 
@@ -24,7 +25,7 @@ use tilewright::frontend;
 use tilewright::ir::{Func, SourceMap, Target};
 use tilewright::runtime::env::Env;
 use tilewright::runtime::toolchain::{AmdClang, HipOptions};
-use tilewright::sim::{self, Args, Fill, InputSpec, RunOptions};
+use tilewright::sim::{self, Args, Fill, InputSpec, Number, RunOptions};
 
 /// Orders of waves in each mode.
 const SEEDS: u64 = 3;
@@ -146,6 +147,12 @@ fn evaluated(file: &str, text: &str) -> Result<(Args, Args), Failed> {
     for (buffer, _) in func.tensors() {
         let name = func.buffers[buffer].name.clone();
         spec.fills.insert(name, Fill::Iota(11));
+    }
+    for line in text.lines().filter_map(|l| l.strip_prefix("# with ")) {
+        let wrong = || format!("`# with {line}` is not understood");
+        let (name, value) = line.split_once('=').ok_or_else(wrong)?;
+        let value: i128 = value.parse().map_err(|_| wrong())?;
+        spec.values.insert(name.to_string(), Number::Int(value));
     }
     let inputs = sim::make_inputs(&func, &spec).map_err(|e| e.to_string())?;
     let mut right = inputs.try_clone(&func).map_err(|e| e.to_string())?;

@@ -42,6 +42,14 @@ const HALVES: &[(&str, &str)] = &[
     ("threads", "512"),
 ];
 
+/// A loop that the compiler spills in.
+const SPILLS: &[(&str, &str)] = &[
+    ("dim", "128"),
+    ("seq_len", "1024"),
+    ("block_M", "256"),
+    ("num_stages", "2"),
+];
+
 const KERNELS: &[Kernel] = &[
     Kernel {
         file: "gemm.py",
@@ -77,6 +85,16 @@ const KERNELS: &[Kernel] = &[
         lgkmcnt: (12, 0, 12),
     },
     Kernel {
+        file: "attention_fwd.py",
+        settings: SPILLS,
+        target: Target::Gfx950,
+        barriers: (2, 0, 2),
+        // Right before the other two the compiler has waited for a value that it spilled, and with it for
+        // the copies.
+        vmcnt: (242, 0, 244),
+        lgkmcnt: (28, 0, 28),
+    },
+    Kernel {
         file: "cumsum.py",
         settings: &[],
         target: Target::Gfx950,
@@ -109,7 +127,35 @@ fn main() {
         Trial::test(title, || counted(kernel))
     });
     let by_number = Trial::test("registers by number", registers_by_number);
-    libtest_mimic::run(&args, trials.chain([by_number]).collect()).exit();
+    let spilled = Trial::test(
+        "products of a loop that spills",
+        products_of_a_loop_that_spills,
+    );
+    libtest_mimic::run(&args, trials.chain([by_number, spilled]).collect()).exit();
+}
+
+/// A matrix instruction that a loop lacks, though the compiler keeps other values in private memory.
+fn products_of_a_loop_that_spills() -> Result<(), Failed> {
+    let target = Target::Gfx950;
+    let (func, source) = corpus::generated("attention_fwd.py", SPILLS, target)?;
+    let asm = assembled(&source, target)?;
+    let names: Vec<String> = source.kernels.iter().map(|k| k.name.clone()).collect();
+    if !asm.contains("scratch_load") {
+        return Err("nothing is spilled".into());
+    }
+    let product = asm.find("\tv_mfma_").ok_or("no products")?;
+    let (before, behind) = asm.split_at(product);
+    let (_, behind) = behind.split_once('\n').ok_or("no line")?;
+    let found = wrong(
+        &func,
+        target,
+        &names,
+        &format!("{before}\ts_nop 0\n{behind}"),
+    )?;
+    match found {
+        Some(finding) if finding.contains("and should have") => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
 }
 
 /// Sums that have registers by number, of which the compiler knows nothing: code of its own that writes

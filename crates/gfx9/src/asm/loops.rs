@@ -10,8 +10,17 @@ use std::ops::Range;
 use super::blocks::{Blocks, Ways, run_order};
 use super::{Function, Instruction};
 
-/// Turns of a loop that nothing is known of.
+/// Turns that are supposed of a loop of which nothing is known.
 const TURNS: usize = 8;
+
+/// Loops around a loop beyond which no more is supposed of it.
+const DEEP: usize = 4;
+
+/// What so many instructions of a loop weigh, with so many loops around it. Who looks for the hot loop of
+/// a kernel elsewhere than in its code weighs by this too, or may find another one.
+pub fn weight(instructions: usize, around: usize) -> usize {
+    instructions.saturating_mul(TURNS.pow(around.min(DEEP) as u32))
+}
 
 /// A loop of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +102,8 @@ impl Function {
     }
 
     /// The loop that a kernel's time goes into: the one with most matrix instructions that are in
-    /// no loop inside it, eight turns supposed of every loop around them (of equal ones the shortest,
-    /// which is the inner one), or where none has any, the longest innermost one.
+    /// no loop inside it, weighed by the loops around it ([`weight`]; of equal ones the shortest, which is
+    /// the inner one), or where none has any, the longest innermost one.
     pub fn hot_loop(&self) -> Option<Loop> {
         self.hot_loop_among(&Blocks::of(self))
     }
@@ -110,7 +119,7 @@ impl Function {
                 is_matrix && !deeper.iter().any(|inner| inner.has(*at))
             });
             let around = loops.iter().filter(|outer| outer.holds(l)).count();
-            own.count() * TURNS.pow(around.min(4) as u32)
+            weight(own.count(), around)
         };
         let length = |l: &Loop| l.blocks.iter().map(Range::len).sum::<usize>();
         let counted = loops.iter().map(|l| (matrix(l), l));

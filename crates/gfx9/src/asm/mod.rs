@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 
 pub use access::{Access, Counter, Use};
 pub use descriptor::Descriptor;
-pub use loops::Loop;
+pub use loops::{Loop, weight};
 pub use metadata::{Argument, Needs};
 pub use operand::{
     Marks, Operand, Operands, PRIVATE_BASE, Register, RegisterFile, Registers, SHARED_BASE, Waited,

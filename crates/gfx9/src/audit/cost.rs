@@ -25,9 +25,10 @@ pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &m
         });
         if let Some(first) = taken {
             let reason = format!("a{first} is a register of the kernel's sums");
+            let found = finding(Kind::Clobbered, instruction, reason);
             report
                 .findings
-                .push(finding(Kind::Clobbered, instruction, reason));
+                .push(found.of_rule("a register of the sums"));
         }
     }
     let fences = kernel.instructions.iter().filter(|i| i.is_cache_fence());
@@ -42,6 +43,7 @@ pub(super) fn check_kernel(kernel: &Function, expected: &Expectation, report: &m
         line: 0,
         text: String::new(),
         reason,
+        rule: None,
     };
     let Some(needs) = &kernel.needs else {
         let reason = format!("kernel `{}` has no metadata", kernel.name);

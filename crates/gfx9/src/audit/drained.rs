@@ -25,7 +25,8 @@ pub(super) fn check(function: &Function, blocks: &Blocks, findings: &mut Vec<Fin
             && let Some(line) = state.by_these.or(state.by_others)
         {
             let reason = format!("the LDS access of line {line} may still be under way here");
-            findings.push(finding(Kind::Undrained, instruction, reason));
+            let found = finding(Kind::Undrained, instruction, reason);
+            findings.push(found.of_rule("an access under way"));
         }
     });
 }

@@ -70,8 +70,8 @@ pub struct Expectation {
     pub half_rate: bool,
     /// Waits that the compiler may add.
     pub own_waits: OwnWaits,
-    /// The code has no loop that is one turn of the schedule's: steps and counts of the hot loop
-    /// are not compared.
+    /// The code has no loop that is one turn of the schedule's, or nobody knows what a turn waits for:
+    /// steps and counts of the hot loop are not compared.
     pub reshaped: bool,
     /// The ways through the whole kernel, and the state that they end in.
     pub plan: Option<(Plan, usize)>,
@@ -133,6 +133,8 @@ pub struct Finding {
     pub text: String,
     /// What is wrong with it.
     pub reason: String,
+    /// Which rule of its kind was broken, where the reason names what broke it besides.
+    pub rule: Option<&'static str>,
 }
 
 /// Which rule was broken.
@@ -219,7 +221,7 @@ impl Report {
         let mut groups: Vec<Vec<&Finding>> = Vec::new();
         for finding in &self.findings {
             let like = |g: &&mut Vec<&Finding>| {
-                finding.line > 0 && g[0].line > 0 && g[0].kind == finding.kind
+                finding.line > 0 && g[0].line > 0 && g[0].broken() == finding.broken()
             };
             match groups.iter_mut().find(like) {
                 Some(group) => group.push(finding),
@@ -227,6 +229,20 @@ impl Report {
             }
         }
         groups
+    }
+}
+
+impl Finding {
+    fn of_rule(self, rule: &'static str) -> Self {
+        Self {
+            rule: Some(rule),
+            ..self
+        }
+    }
+
+    /// The rule that was broken.
+    fn broken(&self) -> (Kind, &str) {
+        (self.kind, self.rule.unwrap_or(&self.reason))
     }
 }
 
@@ -307,6 +323,7 @@ pub fn audit(kernel: &Function, arch: &str, expected: &Expectation) -> Report {
             line: 0,
             text: String::new(),
             reason: format!("kernel `{}` has no loop", kernel.name),
+            rule: None,
         }),
     }
     report.findings.sort_by_key(|finding| finding.line);
@@ -342,5 +359,6 @@ fn finding(kind: Kind, at: &Instruction, reason: impl Into<String>) -> Finding {
         line: at.line,
         text: at.text.to_string(),
         reason: reason.into(),
+        rule: None,
     }
 }

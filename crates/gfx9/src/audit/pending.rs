@@ -109,11 +109,10 @@ impl Counted {
 pub(super) fn check(function: &Function, blocks: &Blocks, findings: &mut Vec<Finding>) {
     flow::visit(function, blocks, |state: &Ages, instruction| {
         if let Some(register) = state.uses_pending(instruction) {
-            findings.push(finding(
-                Kind::Pending,
-                instruction,
-                format!("{register} may still be under way from memory: a wait is missing"),
-            ));
+            let reason =
+                format!("{register} may still be under way from memory: a wait is missing");
+            let found = finding(Kind::Pending, instruction, reason);
+            findings.push(found.of_rule("a register under way"));
         }
     });
 }

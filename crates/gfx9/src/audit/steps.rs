@@ -7,12 +7,17 @@
 //!
 //! Where the compiler has loads of its own to wait for, its waits stand between the schedule's.
 //! Then the schedule's waits for that counter must all be there, in their order and between the
-//! same barriers, at least as strict; for a counter that the compiler has nothing to wait for,
-//! nothing else may be there.
+//! same barriers and as many copies, at least as strict; for a counter that the compiler has nothing to
+//! wait for, nothing else may be there.
 
 use crate::asm::{Instruction, Wait};
 
 use super::{Expectation, Finding, Kind, OwnWaits, Report, Step, finding};
+
+/// The counters hold no more: who waits for so many to be left waits for nothing, and the compiler writes
+/// such a wait as one for all counters.
+const MOST_VMCNT: u8 = 63;
+const MOST_LGKMCNT: u8 = 15;
 
 /// A step of the code, the instruction it starts with and the one it ends with.
 struct Found<'a> {
@@ -44,19 +49,29 @@ fn each_counter(
     let OwnWaits { vmcnt, lgkmcnt } = expected.own_waits;
     for (of_vm, lenient) in [(true, vmcnt), (false, lgkmcnt)] {
         let only = |step: Step| match step {
-            Step::Wait(w) if of_vm => w.vmcnt.map(|n| Step::Wait(Wait::vm(n))),
-            Step::Wait(w) => w.lgkmcnt.map(|n| Step::Wait(Wait::lgkm(n))),
+            Step::Wait(w) if of_vm => {
+                let asked = w.vmcnt.filter(|n| *n < MOST_VMCNT);
+                asked.map(|n| Step::Wait(Wait::vm(n)))
+            }
+            Step::Wait(w) => {
+                let asked = w.lgkmcnt.filter(|n| *n < MOST_LGKMCNT);
+                asked.map(|n| Step::Wait(Wait::lgkm(n)))
+            }
             Step::Barrier => Some(Step::Barrier),
             Step::Copies(_) => Some(step).filter(|_| of_vm),
             Step::Reads(_) => Some(step).filter(|_| !of_vm),
         };
         let want: Vec<Step> = expected.steps.iter().filter_map(|s| only(*s)).collect();
-        let want = joined(&want);
         let got = all.iter().filter_map(|found| {
             let step = only(found.step)?;
             Some(Found { step, ..*found })
         });
-        let got = merged(&got.collect::<Vec<_>>());
+        let got = got.collect::<Vec<_>>();
+        // The compiler's own waits stand between copies, too.
+        let (want, got) = match lenient {
+            true => (one_by_one(&want), got),
+            false => (joined(&want), merged(&got)),
+        };
         // Where one turn is as it should be, nothing is to be said of the others.
         let as_wanted = |turn: usize| {
             let turned = got[turn..].iter().chain(&got[..turn]);
@@ -125,6 +140,16 @@ fn merged<'a>(steps: &[Found<'a>]) -> Vec<Found<'a>> {
         });
     }
     merged
+}
+
+/// Copies and reads of a cluster as that many steps.
+fn one_by_one(steps: &[Step]) -> Vec<Step> {
+    let each = |step: &Step| match *step {
+        Step::Copies(count) => vec![Step::Copies(1); count as usize],
+        Step::Reads(count) => vec![Step::Reads(1); count as usize],
+        step => vec![step],
+    };
+    steps.iter().flat_map(each).collect()
 }
 
 fn joined(steps: &[Step]) -> Vec<Step> {

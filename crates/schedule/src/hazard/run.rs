@@ -299,6 +299,9 @@ impl<'f, 'p> Run<'f, 'p> {
                 if self.groups[g].under.is_empty() {
                     let rank = self.rank(g);
                     self.proxies[rank].hand_over(g);
+                    if self.is_of_one_warp() {
+                        self.meet_lanes(g);
+                    }
                 }
             }
             EventKind::Bulk {

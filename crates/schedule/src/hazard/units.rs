@@ -438,10 +438,13 @@ impl<'f> Units<'f> {
             };
             let set = if width == 0 {
                 // All of the rectangle, whichever part is this group's.
+                let whose = match m.inst {
+                    // One thread has it copied, and any may be this one.
+                    Inst::Tma(_) => Lanes::Own,
+                    _ => Lanes::Warp(1),
+                };
                 let shape = match in_a_row(self.scan.func, access) {
-                    Some((first, count)) => {
-                        self.shape(buffer, &first, count, Lanes::Warp(1), way, env)
-                    }
+                    Some((first, count)) => self.shape(buffer, &first, count, whose, way, env),
                     None => Shape::Anywhere(root),
                 };
                 self.places.intern(shape)

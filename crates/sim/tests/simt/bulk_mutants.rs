@@ -18,6 +18,7 @@ const TO_B: &str =
 const LOAD_A: &str =
     "tma_load A[by * 128 +: 128, i * 64 +: 64] at [by * 128, i * 64] -> SA[0 +: 128, 0 +: 64] ";
 const CONSUME: &str = "for i in serial(0, (k + 63) // 64) {\n        mbarrier_wait full";
+const ISSUE: &str = "if tx == 256 {\n        for i in serial(0, (k + 63) // 64) {\n          mbarrier_wait empty[i % 3] parity=((i // 3 + 1) % 2)\n";
 const PRODUCE: &str = "for i in serial(0, (k + 63) // 64) {\n          mbarrier_wait empty";
 
 pub const MUTANTS: &[Mutant] = &[
@@ -345,6 +346,11 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     ("a warp issues", "if tx == 256 {", "if tx // 32 == 8 {"),
     ("nobody issues", "if tx == 256 {", "if tx == 384 {"),
+    (
+        "no warp's first issues, without a wait for room",
+        ISSUE,
+        "if tx == 257 {\n        for i in serial(0, (k + 63) // 64) {\n",
+    ),
     // How often.
     (
         "a load too many",
@@ -383,6 +389,7 @@ pub const HARMLESS: &[Mutant] = &[
         "mbarrier_wait full[(i + 3) % 3] parity=((i + 6) // 3 % 2)",
     ),
     ("another thread issues", "if tx == 256 {", "if tx == 352 {"),
+    ("no warp's first issues", "if tx == 256 {", "if tx == 357 {"),
     (
         "every thread waits for the tile twice",
         WAIT_FULL,

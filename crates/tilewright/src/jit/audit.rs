@@ -3,10 +3,11 @@
 //! [`Expected`] says what a kernel's hot loop must hold: its waits and barriers as the IR has them,
 //! its matrix instructions; `plan` says it of the whole kernel, on every way. [`audit`] compares a
 //! kernel's assembly with both, and [`refuse`] makes errors of what may compute something else.
-//! Where the IR leaves loads to the compiler (loads without a counter, elements that are packed),
-//! the compiler waits for these itself, and such waits are let pass between the schedule's. Where
-//! the order of the schedule's own waits depends on a branch, the loop is compared as a part of the
-//! whole alone. Each time the reason is said.
+//! Where the IR leaves loads to the compiler (loads without a counter, elements that are packed), and
+//! where the compiler keeps values of its own in private memory (it spilled), it waits for these
+//! itself, and such waits are let pass between the schedule's. Where the order of the schedule's own
+//! waits depends on a branch, or the compiled code has no loop that is one turn of the IR's, the loop is
+//! compared as a part of the whole alone. Each time the reason is said.
 
 mod plan;
 mod walk;
@@ -152,6 +153,10 @@ pub fn audit_program(
         if let Some(reason) = reshaped(compiled, &expected) {
             expected.uncompared.get_or_insert(reason.to_string());
         }
+        if spills(compiled) {
+            expected.compiled.own_waits.vmcnt = true;
+            expected.own_waits.get_or_insert(SPILLS.to_string());
+        }
         let (plan, unplanned) = match plan::plan(func, kernel, target.machine()) {
             Ok(plan) => (Some(plan), None),
             Err(reason) => (None, Some(reason)),
@@ -183,8 +188,16 @@ pub fn audit_program(
     Ok(list)
 }
 
+/// Whether the compiler keeps values of the hot loop in private memory, and waits for them there.
+fn spills(compiled: &asm::Function) -> bool {
+    let hot = compiled.hot_loop();
+    hot.is_some_and(|hot| hot.body(compiled).iter().any(|i| i.is_scratch()))
+}
+
+const SPILLS: &str = "the compiler keeps values of the loop in private memory";
+
 /// Why the hot loop of the IR is none of the compiled code's. Then nothing there stands for one
-/// turn of it, and what is said of the loop's waits cannot be asked of the code.
+/// turn of it, and what is said of the loop's waits and matrix instructions cannot be asked of the code.
 fn reshaped(compiled: &asm::Function, expected: &Expected) -> Option<&'static str> {
     let wanted = &expected.compiled;
     let Some(hot) = compiled.hot_loop() else {
@@ -192,9 +205,6 @@ fn reshaped(compiled: &asm::Function, expected: &Expected) -> Option<&'static st
         return asked.then_some(UNROLLED);
     };
     let body = hot.body(compiled);
-    if body.iter().any(|i| i.is_scratch()) {
-        return Some("the compiler waits in the loop for values that it keeps in private memory");
-    }
     let mut found: BTreeMap<&str, u32> = BTreeMap::new();
     for instruction in body.iter().filter(|i| i.is_mfma()) {
         *found.entry(instruction.op.name()).or_default() += 1;
@@ -262,11 +272,16 @@ impl Expected {
         };
         expected.loops = walk::loops(&kernel.body);
         match walk::hot_loop(&kernel.body) {
-            Ok(hot) => walk::describe(func, hot, &mut expected),
+            Ok(hot) => walk::describe(func, hot, leaves_barriers(threads, machine), &mut expected),
             Err(reason) => expected.uncompared = Some(reason.to_string()),
         }
         expected
     }
+}
+
+/// Whether the compiler leaves barriers in the code: a block of one wave needs none.
+fn leaves_barriers(threads: u32, machine: &Machine) -> bool {
+    threads > machine.warp_size
 }
 
 /// Whether a statement writes a tensor for some of its points only.

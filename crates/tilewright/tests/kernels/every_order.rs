@@ -33,7 +33,8 @@ const GFX942: [([u32; 3], u32); 7] = [
     ([256, 256, 32], 512),
     ([256, 256, 64], 512),
 ];
-const GFX950: [([u32; 3], u32); 8] = [
+const GFX950: [([u32; 3], u32); 9] = [
+    ([64, 64, 64], 64),
     ([64, 64, 64], 256),
     ([128, 128, 64], 256),
     ([256, 256, 64], 256),
@@ -73,6 +74,15 @@ const SAMPLE: &[(&str, &str)] = &[
     (
         "one_cluster",
         "gfx942 A·Bᵀ of bfloat16, 128x128x32, 256 threads, 2 stages",
+    ),
+    // A block of one wave, whose lanes meet in place of waves, and whose barriers the compiler leaves out.
+    (
+        "plain",
+        "gfx950 A·Bᵀ of bfloat16, 64x64x64, 64 threads, 3 stages",
+    ),
+    (
+        "late_wait",
+        "gfx950 A·Bᵀ of bfloat16, 64x64x64, 64 threads, 2 stages",
     ),
     // Copies to the only version of a tile.
     (

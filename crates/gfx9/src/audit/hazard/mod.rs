@@ -180,7 +180,7 @@ impl Kernel<'_> {
                     front.line,
                     row.what
                 );
-                return Some(finding(Kind::Hazard, instruction, reason));
+                return Some(finding(Kind::Hazard, instruction, reason).of_rule(row.what));
             }
         }
         None

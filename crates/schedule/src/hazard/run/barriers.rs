@@ -143,6 +143,19 @@ impl Run<'_, '_> {
         self.forget();
     }
 
+    /// Whether the block is one warp and no other reaches its memory.
+    pub(super) fn is_of_one_warp(&self) -> bool {
+        self.groups.len() == 1 && self.scan.kernel.num_threads() <= self.scan.warp
+    }
+
+    /// The lanes of the only warp know of each other all that happened so far.
+    pub(super) fn meet_lanes(&mut self, g: usize) {
+        let group = &mut self.groups[g];
+        group.knows.learn(g, group.clock);
+        group.clock += 1;
+        self.forget();
+    }
+
     /// Drops accesses that every group knows of.
     pub(super) fn forget(&mut self) {
         let groups = &self.groups;

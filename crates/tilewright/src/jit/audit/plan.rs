@@ -14,6 +14,7 @@ use tilewright_ir::{
     Loop, Machine, Scope, Stmt, StmtKind, ThreadOp,
 };
 
+use super::leaves_barriers;
 use super::walk::{stays, trips};
 
 /// The plan and the state that it ends in; or why there is none.
@@ -27,8 +28,7 @@ pub(super) fn plan(
         func,
         uniform: Uniformity::of(func, kernel, Points::OfThreads),
         plan: Plan::default(),
-        // A block of one wave needs no barriers, and the compiler leaves them out.
-        barriers: threads > machine.warp_size,
+        barriers: leaves_barriers(threads, machine),
         loops: Vec::new(),
         unknown: None,
     };

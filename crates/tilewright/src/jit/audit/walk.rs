@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_gfx9::asm::Wait;
+use tilewright_gfx9::asm::{Wait, weight};
 use tilewright_gfx9::audit::{Mark, OwnWaits, Step};
 use tilewright_ir::visit::{child_blocks, stmt_exprs, walk_stmts};
 use tilewright_ir::{
@@ -12,20 +12,12 @@ use tilewright_ir::{
 
 use super::Expected;
 
-/// The loop with the most matrix instructions in no loop inside it: the one that the audit finds
-/// in the assembly. Without matrix instructions it is the only innermost one.
+/// The loop with the most matrix instructions in no loop inside it, weighed by the loops around it: the
+/// one that the audit finds in the assembly, which weighs them alike ([`weight`]). Without matrix
+/// instructions it is the only innermost one.
 pub(super) fn hot_loop(body: &Block) -> Result<&Block, &'static str> {
-    let mut loops: Vec<(&Block, u32, bool)> = Vec::new();
-    walk_stmts(body, &mut |stmt| {
-        let body = match &stmt.kind {
-            StmtKind::For(l) if stays(l) => &l.body,
-            StmtKind::While { body, .. } => body,
-            _ => return,
-        };
-        let (mut matrix, mut inner) = (0, false);
-        own_matrix(body, 1, &mut matrix, &mut inner);
-        loops.push((body, matrix, inner));
-    });
+    let mut loops = Vec::new();
+    weighed(body, 0, &mut loops);
     // Of equal ones the last, as in the assembly.
     let hot = loops.iter().max_by_key(|(_, matrix, _)| *matrix);
     match hot {
@@ -38,6 +30,26 @@ pub(super) fn hot_loop(body: &Block) -> Result<&Block, &'static str> {
             }
         }
         None => Err("the kernel has no loop"),
+    }
+}
+
+/// The loops of a block, outer first: the weight of their own matrix instructions, and whether there are
+/// loops inside.
+fn weighed<'b>(block: &'b Block, around: usize, loops: &mut Vec<(&'b Block, usize, bool)>) {
+    for stmt in block {
+        let body = match &stmt.kind {
+            StmtKind::For(l) if stays(l) => Some(&l.body),
+            StmtKind::While { body, .. } => Some(body),
+            _ => None,
+        };
+        if let Some(body) = body {
+            let (mut matrix, mut inner) = (0, false);
+            own_matrix(body, 1, &mut matrix, &mut inner);
+            loops.push((body, weight(matrix as usize, around), inner));
+        }
+        for child in child_blocks(stmt) {
+            weighed(child, around + usize::from(body.is_some()), loops);
+        }
     }
 }
 
@@ -54,7 +66,7 @@ pub(super) fn loops(body: &Block) -> usize {
     count
 }
 
-/// Matrix instructions of a block outside of its loops; says whether it has any.
+/// Matrix instructions of a block outside of the loops in it; says whether it has such loops.
 fn own_matrix(block: &Block, times: u32, matrix: &mut u32, inner: &mut bool) {
     for stmt in block {
         let times = match &stmt.kind {
@@ -94,10 +106,11 @@ pub(super) fn trips(l: &Loop) -> u32 {
     trips.and_then(|t| u32::try_from(t).ok()).unwrap_or(1)
 }
 
-/// Adds what the loop's body holds.
-pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
+/// Adds what the loop's body holds, its barriers where they are in the code too.
+pub(super) fn describe(func: &Func, body: &Block, barriers: bool, expected: &mut Expected) {
     let mut walk = Expectation {
         func,
+        barriers,
         steps: Vec::new(),
         clusters: Some(Vec::new()),
         mfma: BTreeMap::new(),
@@ -118,6 +131,7 @@ pub(super) fn describe(func: &Func, body: &Block, expected: &mut Expected) {
 }
 
 struct Expectation<'f> {
+    barriers: bool,
     func: &'f Func,
     steps: Vec<Step>,
     /// Unknown where products are under a condition.
@@ -244,6 +258,9 @@ impl Expectation<'_> {
     }
 
     fn barrier(&mut self) {
+        if !self.barriers {
+            return;
+        }
         self.steps.push(Step::Barrier);
         self.mark(Mark::Barrier);
     }

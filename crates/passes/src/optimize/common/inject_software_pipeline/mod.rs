@@ -199,7 +199,8 @@ fn fitted(
         }
     }
     for stages in (1..excess.stages).rev() {
-        for direct in [true, false] {
+        let tried = direct && (2..asked.stages).contains(&stages);
+        for direct in [true, false].into_iter().skip(usize::from(tried)) {
             let cap = stages - 1;
             if let Ok((mut said, foreseen)) = attempt(func, Try { direct, cap }) {
                 said.push(asked.note(stages, target));
