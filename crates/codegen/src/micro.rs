@@ -5,7 +5,7 @@ use tilewright_ir::{Access, Expr, Inst, MicroOp, MmaInst, Span};
 use tilewright_layout::lanes::mma_sp;
 
 use crate::ctype::ctype;
-use crate::device::{Piece, mma_name};
+use crate::device::Piece;
 use crate::kernel::Emitter;
 use crate::place::{Kind, Place};
 use crate::stmt::registers;
@@ -150,13 +150,15 @@ impl Emitter<'_> {
                 if !self.machine.has(op.inst) || op.sources.len() != inst.sources() {
                     return unsupported(span, format!("{} has no `{inst}`", self.target));
                 }
+                let mut all = op.sources.iter().map(|s| self.func.root(s.region.buffer));
+                let computed = all.any(|buffer| self.plan.computed.contains(&buffer));
                 let (a, b) = (self.access(a, span)?, self.access(b, span)?);
                 let c = self.access(&op.dest, span)?;
                 let numbered = c.kind == Kind::Numbered;
-                match numbered {
-                    true => self.needs.numbered_mma(inst),
+                let name = match numbered {
+                    true => self.needs.numbered_mma(inst, computed),
                     false => self.needs.mma(inst),
-                }
+                };
                 let mut operands = vec![c.words(), a.words(), b.words()];
                 for told in told {
                     operands.push(match inst.is_sparse() {
@@ -167,7 +169,6 @@ impl Emitter<'_> {
                         }
                     });
                 }
-                let name = mma_name(&inst);
                 self.out
                     .line(format!("tw::{name}({});", operands.join(", ")));
                 if self.held && !numbered && self.in_vector_registers(&op.dest) {

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! The compiler looks for no hazards there: who reads or writes elements waits for matrix instructions
-//! first (`tw::settle_sums`). Nor does it keep such registers free: where it has too few others it puts
+//! first (`tw::settle_sums`), and where vector instructions make operands the matrix instruction waits for
+//! these ([`computed`]). Nor does it keep such registers free: where it has too few others it puts
 //! values of its own there, which must not stay across products (`tw::keep_sums`), and the audit of
 //! compiled kernels refuses code that writes one.
 
@@ -75,6 +76,39 @@ pub fn numbered(func: &Func, kernel: &Kernel, machine: &Machine) -> Vec<Numbered
         first += count;
     }
     list
+}
+
+/// The arrays that something else fills than loads of whole registers: vector instructions put their
+/// elements together.
+pub(crate) fn computed(func: &Func, kernel: &Kernel) -> FxHashSet<Buffer> {
+    let mut found = FxHashSet::default();
+    walk_stmts(&kernel.body, &mut |stmt| {
+        if let StmtKind::Micro(op) = &stmt.kind
+            && loads_registers(func, op)
+        {
+            return;
+        }
+        touched(stmt, &mut |access| {
+            if access.mode.writes() {
+                found.insert(func.root(access.buffer));
+            }
+        });
+    });
+    found
+}
+
+/// Whether an operation loads whole registers, as they are.
+fn loads_registers(func: &Func, op: &MicroOp) -> bool {
+    const REGISTER: u32 = 32;
+    let whole = match op.inst {
+        Inst::DsReadTr => true,
+        Inst::Load => {
+            let bits = func.buffers[op.dest.region.buffer].dtype.bits();
+            op.apart == 1 && (op.width * bits).is_multiple_of(REGISTER)
+        }
+        _ => false,
+    };
+    whole && op.pred.is_none() && op.otherwise.is_none()
 }
 
 /// What a matrix instruction of one wave adds to.

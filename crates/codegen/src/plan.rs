@@ -10,7 +10,7 @@ use tilewright_ir::{
 use crate::group_mma::registers_of;
 use crate::kernel::Emitter;
 use crate::late_sums::{Late, late_sums};
-use crate::numbered::{Numbered, numbered};
+use crate::numbered::{Numbered, computed, numbered};
 use crate::source::TensorMap;
 
 /// What a kernel needs besides its body.
@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub group_registers: Vec<Buffer>,
     /// Sums whose registers have numbers.
     pub numbered: Vec<Numbered>,
+    /// Where there are such: the arrays that vector instructions put together.
+    pub computed: FxHashSet<Buffer>,
     /// Sums that are read a wait state later than clang takes for enough.
     pub late: Vec<Late>,
     /// Threads show other blocks what was written before.
@@ -52,6 +54,9 @@ impl Plan {
             numbered,
             ..Plan::default()
         };
+        if !plan.numbered.is_empty() {
+            plan.computed = computed(func, kernel);
+        }
         walk_stmts(&kernel.body, &mut |stmt| match &stmt.kind {
             StmtKind::Device(DeviceOp::Barrier(BarrierKind::Named { id, count }))
             | StmtKind::Thread(ThreadOp::SyncThreads {

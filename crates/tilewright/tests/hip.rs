@@ -246,7 +246,22 @@ const LOOPS: [Loop; 5] = [
 ];
 
 /// Tiles that were refused, each for what its name says. The whole of each is compared with its plan.
-const ONCE_REFUSED: [(Target, Kernel); 6] = [
+const ONCE_REFUSED: [(Target, Kernel); 7] = [
+    (
+        Target::Gfx950,
+        (
+            "operands that vector instructions make, of sums by number",
+            "gemm.py",
+            &[
+                ("dtype", "float8_e4m3fn"),
+                ("block_M", "224"),
+                ("block_N", "48"),
+                ("block_K", "64"),
+                ("threads", "64"),
+                ("num_stages", "2"),
+            ],
+        ),
+    ),
     (
         Target::Gfx950,
         (

@@ -292,8 +292,9 @@ pub(super) fn mma_wrapper(inst: &MmaInst) -> String {
     text
 }
 
-/// The same of sums that have accumulation registers by number.
-pub(super) fn numbered_mma_wrapper(inst: &MmaInst) -> String {
+/// The same of sums that have accumulation registers by number. The compiler does not see what instruction
+/// this is: a register that a vector instruction wrote is read two wait states later (the manuals, 4.5).
+pub(super) fn numbered_mma_wrapper(inst: &MmaInst, computed: bool) -> String {
     let Call { builtin, words, .. } = call(inst);
     let registers = u32::from(inst.m) * u32::from(inst.n) / 64;
     let pointer = match inst.a {
@@ -319,8 +320,9 @@ pub(super) fn numbered_mma_wrapper(inst: &MmaInst) -> String {
     let _ = writeln!(
         text,
         "TW_FN void {}(int c, const {pointer}* a, const {pointer}* b{scales}) {{",
-        mma_name(inst),
+        numbered_mma_name(inst, computed),
     );
+    let before = if computed { "s_nop 1\\n\\t" } else { "" };
     for (name, from, words) in [("x", "a", words[0]), ("y", "b", words[1])] {
         let _ = match words {
             1 => writeln!(text, "  {pointer} {name} = *{from};"),
@@ -333,12 +335,17 @@ pub(super) fn numbered_mma_wrapper(inst: &MmaInst) -> String {
     }
     let _ = writeln!(
         text,
-        "  asm volatile(\"{} a[%c2:%c3], %0, %1, a[%c2:%c3]{formats}\" ::\"v\"(x), \"v\"(y), \"i\"(c), \
+        "  asm volatile(\"{before}{} a[%c2:%c3], %0, %1, a[%c2:%c3]{formats}\" ::\"v\"(x), \"v\"(y), \"i\"(c), \
          \"i\"(c + {}){of_scales});\n}}\n\n}}  // namespace tw\n",
         instruction(inst, &builtin),
         registers - 1,
     );
     text
+}
+
+pub(super) fn numbered_mma_name(inst: &MmaInst, computed: bool) -> String {
+    let after = if computed { "_of_computed" } else { "" };
+    mma_name(inst) + after
 }
 
 /// The instruction that a builtin is.

@@ -99,8 +99,8 @@ fn half(text: &str, name: &str, native: &str) -> Cow<'static, str> {
 pub(crate) struct Needs {
     pieces: BTreeSet<Piece>,
     mma: Vec<MmaInst>,
-    /// Those that add to sums by number.
-    numbered_mma: Vec<MmaInst>,
+    /// Those that add to sums by number, and whether vector instructions make their operands.
+    numbered_mma: Vec<(MmaInst, bool)>,
     group_mma: Vec<GroupMma>,
 }
 
@@ -126,7 +126,8 @@ impl Needs {
         self.pieces.insert(piece);
     }
 
-    pub fn mma(&mut self, inst: MmaInst) {
+    /// Returns the name of its wrapper.
+    pub fn mma(&mut self, inst: MmaInst) -> String {
         self.pieces.insert(match inst.is_sparse() {
             true => Piece::Sparse,
             false => Piece::Core,
@@ -134,13 +135,17 @@ impl Needs {
         if !self.mma.contains(&inst) {
             self.mma.push(inst);
         }
+        mma_name(&inst)
     }
 
-    pub fn numbered_mma(&mut self, inst: MmaInst) {
+    /// Returns the name of its wrapper.
+    pub fn numbered_mma(&mut self, inst: MmaInst, computed: bool) -> String {
         self.pieces.insert(Piece::Sums);
-        if !self.numbered_mma.contains(&inst) {
-            self.numbered_mma.push(inst);
+        let wrapper = (inst, computed);
+        if !self.numbered_mma.contains(&wrapper) {
+            self.numbered_mma.push(wrapper);
         }
+        hip::numbered_mma_name(&inst, computed)
     }
 
     pub fn group_mma(&mut self, op: GroupMma) {
@@ -169,8 +174,8 @@ impl Needs {
                 MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Wgmma => cuda::mma_wrapper(inst),
             };
         }
-        for inst in &self.numbered_mma {
-            text += &hip::numbered_mma_wrapper(inst);
+        for (inst, computed) in &self.numbered_mma {
+            text += &hip::numbered_mma_wrapper(inst, *computed);
         }
         for op in &self.group_mma {
             text += &cuda::wgmma::wrapper(op);
