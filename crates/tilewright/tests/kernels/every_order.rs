@@ -185,9 +185,14 @@ struct Known {
 pub fn trials() -> Vec<Trial> {
     let asked = std::env::var("TILEWRIGHT_TEST_GFX9").ok();
     let all = asked.is_some();
-    let random = asked.as_deref().and_then(|text| {
-        let (seed, count) = text.strip_prefix("tiles ")?.split_once(' ')?;
-        Some(random_loops(seed.parse().ok()?, count.parse().ok()?))
+    let tiles = asked
+        .as_deref()
+        .and_then(|text| text.strip_prefix("tiles "));
+    let random = tiles.map(|text| {
+        let numbers = text.split_once(' ');
+        let numbers = numbers.and_then(|(s, n)| Some((s.parse().ok()?, n.parse().ok()?)));
+        let (seed, count) = numbers.expect("a seed and how many loops, both numbers");
+        random_loops(seed, count)
     });
     let mut trials = vec![Trial::test("the sample has every order", sample_is_whole)];
     for l in random.unwrap_or_else(loops) {
