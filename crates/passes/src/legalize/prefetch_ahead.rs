@@ -13,8 +13,8 @@
 //! reads of a block:
 //! ```text
 //! kernel grid(bx: 8192) threads(tx: 256, ty: 1, tz: 1) {
-//!   if tx == 0 && bx + 512 < 8192 {
-//!     prefetch address_of(X[bx + 512, 0]) bytes=16384
+//!   if tx == 0 && bx + 320 < 8192 {
+//!     prefetch address_of(X[bx + 320, 0]) bytes=16384
 //!   }
 //!   copy X[bx, 0 +: 8192] -> x[0, 0 +: 8192]
 //! ```
