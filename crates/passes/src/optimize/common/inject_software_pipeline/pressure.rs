@@ -18,9 +18,6 @@
 //! Sums that are the compiler's own may lie in accumulation registers, too. Where it puts them there it
 //! moves some to and fro in most loops, so these registers do not count; nor is there a loop of more sums than one
 //! kind has registers that it did not spill.
-//!
-//! In orders that hold, the estimate is between 15 below and 50 above what clang takes where that is more than
-//! 100: what takes little is not worked out as finely by the compiler, either.
 
 use std::fmt;
 
