@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use landings::landings;
 use looped_product::{MOST, inputs, product};
-use tilewright::ir::{Func, Severity, Target};
+use tilewright::ir::{Func, Severity, SourceMap, Target, text};
 use tilewright::passes::driver::{self, Options};
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule};
 use tilewright::schedule::hazard;
@@ -129,4 +129,45 @@ fn halves_of_a_block_are_refused_or_right() {
         assert_eq!(all("ping_pong", target), 6, "{taken:?}");
         assert_eq!(all("plain", target), 9, "{taken:?}");
     }
+}
+
+/// Sums of 480 registers: there are 256 of a kind.
+const LARGE: &str = "func @f level=tile {
+  param A: bfloat16[192, 384]
+  param B: bfloat16[160, 384]
+  output C: float32[192, 160]
+  kernel grid(bx: 1) threads(tx: 64, ty: 1, tz: 1) {
+    alloc a: shared bfloat16[192, 64]
+    alloc b: shared bfloat16[160, 64]
+    alloc acc: fragment float32[192, 160]
+    fill acc[0 +: 192, 0 +: 160], 0.0
+    for k in pipelined(0, 6) stages=2 {
+      copy A[0 +: 192, k * 64 +: 64] -> a[0 +: 192, 0 +: 64]
+      copy B[0 +: 160, k * 64 +: 64] -> b[0 +: 160, 0 +: 64]
+      gemm a[0 +: 192, 0 +: 64], b[0 +: 160, 0 +: 64] -> acc[0 +: 192, 0 +: 160] trans_b
+    }
+    copy acc[0 +: 192, 0 +: 160] -> C[0 +: 192, 0 +: 160]
+  }
+}
+";
+
+#[test]
+fn an_order_that_takes_too_many_registers_is_refused_where_it_is_asked_for_by_name() {
+    let lowered = |asked: &str| {
+        let mut func = text::parse(LARGE, SourceMap::new().add("large.tw", LARGE)).expect("IR");
+        if !asked.is_empty() {
+            ask_for_schedule(&mut func, asked);
+        }
+        driver::run(&mut func, Target::Gfx950, &Options::default())
+    };
+    let refused = lowered("plain").expect_err("more registers than there are");
+    let mut errors = refused.errors.iter();
+    let error = errors.find(|d| d.code.0 == "schedule-refused");
+    let message = &error.expect("that is said").message;
+    assert!(message.contains("480 sums"), "{message}");
+    assert!(message.contains("of 248 registers"), "{message}");
+    assert!(lowered("").is_ok(), "some order compiles it");
+    let plain = SCHEDULES.iter().find(|s| s.name == "plain");
+    let own = plain.and_then(|s| s.text()).expect("its text");
+    assert!(lowered(own).is_ok(), "an order of one's own does");
 }

@@ -4,7 +4,8 @@
 //!
 //! Compiling and running all of them takes long: tests take the sample, and
 //! `TILEWRIGHT_TEST_GFX9=all` every order on every loop. `TILEWRIGHT_TEST_GFX9='tiles SEED COUNT'` takes
-//! every order on so many loops of random tiles.
+//! every order on so many loops of random tiles, `'registers SEED COUNT'` prints what they take of
+//! registers and runs nothing; `'registers 0 0'` is of the loops that are listed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +13,8 @@ use std::sync::{Arc, OnceLock};
 use libtest_mimic::{Failed, Trial};
 use tilewright::emulate::{Emulator, LANDINGS, Options};
 use tilewright::ir::small_float::Number;
-use tilewright::ir::{Func, Severity, SourceMap, Target, text};
+use tilewright::ir::visit::child_blocks;
+use tilewright::ir::{Func, LoopKind, Severity, SourceMap, Stmt, StmtKind, Target, text};
 use tilewright::jit::audit::Budget;
 use tilewright::lowering::{Until, lower};
 use tilewright::passes::schedules::{SCHEDULES, ask_for_schedule};
@@ -185,14 +187,15 @@ struct Known {
 pub fn trials() -> Vec<Trial> {
     let asked = std::env::var("TILEWRIGHT_TEST_GFX9").ok();
     let all = asked.is_some();
-    let tiles = asked
-        .as_deref()
-        .and_then(|text| text.strip_prefix("tiles "));
-    let random = tiles.map(|text| {
+    let after = |word: &str| asked.as_deref().and_then(|text| text.strip_prefix(word));
+    let measured = after("registers ");
+    let random = measured.or(after("tiles ")).map(|text| {
         let numbers = text.split_once(' ');
         let numbers = numbers.and_then(|(s, n)| Some((s.parse().ok()?, n.parse().ok()?)));
-        let (seed, count) = numbers.expect("a seed and how many loops, both numbers");
-        random_loops(seed, count)
+        match numbers.expect("a seed and how many loops, both numbers") {
+            (_, 0) => loops(),
+            (seed, count) => random_loops(seed, count),
+        }
     });
     let mut trials = vec![Trial::test("the sample has every order", sample_is_whole)];
     for l in random.unwrap_or_else(loops) {
@@ -202,8 +205,10 @@ pub fn trials() -> Vec<Trial> {
             if all || sampled {
                 let known = known.clone();
                 let title = format!("{} by {}", l.title(), named.name);
-                trials.push(Trial::test(title, move || {
-                    is_refused_or_right(&l, named.name, sampled, &known)
+                let measured = measured.is_some();
+                trials.push(Trial::test(title, move || match measured {
+                    true => registers(&l, named.name),
+                    false => is_refused_or_right(&l, named.name, sampled, &known),
                 }));
             }
         }
@@ -341,11 +346,15 @@ impl Loop {
         format!("{target} {body} of {dtype}, {m}x{n}x{k}, {threads} threads, {stages} stages")
     }
 
+    fn source(&self) -> Result<(Func, SourceMap), Failed> {
+        match self.body {
+            Body::Product { trans_b } => self.product(trans_b),
+            Body::Attention { causal } => self.attention(causal),
+        }
+    }
+
     fn known(&self) -> Result<Known, Failed> {
-        let (func, sources) = match self.body {
-            Body::Product { trans_b } => self.product(trans_b)?,
-            Body::Attention { causal } => self.attention(causal)?,
-        };
+        let (func, sources) = self.source()?;
         let mut runs = Vec::new();
         for n in TRIPS {
             let mut spec = InputSpec::default();
@@ -502,7 +511,7 @@ fn is_refused_or_right(
 fn is_compiled_right(l: &Loop, known: &Known, lowered: &Func) -> Result<(), Failed> {
     let said = |e: tilewright::jit::Error| rendered(&e.into_diagnostics(), &known.sources);
     let emulator = Emulator::new(lowered, l.target, &known.sources).map_err(said)?;
-    for audit in emulator.audit(Budget::default()).map_err(said)? {
+    for audit in emulator.audit(budget(lowered)).map_err(said)? {
         if !audit.passed() || audit.uncompared.is_some() {
             return Err(format!("{}\n{:?}", audit.report, audit.uncompared).into());
         }
@@ -525,6 +534,101 @@ fn is_compiled_right(l: &Loop, known: &Known, lowered: &Func) -> Result<(), Fail
                 return Err(format!("landing {name}: {wrong:?}").into());
             }
         }
+    }
+    Ok(())
+}
+
+/// What some lanes leave out has its address compared and chosen: four instructions more for each that does so
+/// in the loop that multiplies.
+fn budget(lowered: &Func) -> Budget {
+    const EACH: u32 = 4;
+    let most = Budget::default();
+    let left_out = lowered.kernels.iter().map(|k| guarded(&k.body, None));
+    let left_out = left_out.max().unwrap_or(0);
+    Budget {
+        address_arithmetic: most.address_arithmetic + EACH * left_out,
+        ..most
+    }
+}
+
+/// Memory instructions under a condition, in the loop that has most; `inside` says how often one runs.
+fn guarded(block: &[Stmt], inside: Option<u32>) -> u32 {
+    let (mut sum, mut most) = (0, 0);
+    for stmt in block {
+        match &stmt.kind {
+            StmtKind::Micro(op) if op.pred.is_some() => {
+                sum += inside.map_or(0, |turns| turns * op.count());
+            }
+            StmtKind::For(l) => {
+                let trips = l
+                    .axes
+                    .iter()
+                    .map(|a| a.const_trip_count().unwrap_or(1) as u32);
+                let trips: u32 = trips.product();
+                match (&l.kind, inside) {
+                    (LoopKind::Serial, _) => most = most.max(guarded(&l.body, Some(1))),
+                    (_, None) => most = most.max(guarded(&l.body, None)),
+                    (_, Some(turns)) => sum += guarded(&l.body, Some(turns * trips)),
+                }
+            }
+            _ => {
+                for child in child_blocks(stmt) {
+                    match inside {
+                        Some(_) => sum += guarded(child, inside),
+                        None => most = most.max(guarded(child, None)),
+                    }
+                }
+            }
+        }
+    }
+    most.max(sum)
+}
+
+/// Prints what a loop takes of registers by an order, and what that costs beyond what was written.
+fn registers(l: &Loop, order: &str) -> Result<(), Failed> {
+    let (mut func, sources) = l.source()?;
+    ask_for_schedule(&mut func, order);
+    let until = Until::Level(tilewright::ir::Level::Device);
+    let said = |what: String| println!("registers\t{}\t{order}\t{what}", l.title());
+    let (lowered, foreseen) = match lower(&func, l.target, until) {
+        Ok(lowered) => {
+            let notes = lowered.remarks.iter().flat_map(|d| &d.notes);
+            let notes = notes.filter(|n| n.starts_with("a lane takes "));
+            (lowered.func, notes.cloned().collect::<Vec<_>>().join("; "))
+        }
+        Err(refused) => {
+            let errors = refused.errors.iter();
+            let errors = errors.filter(|d| d.severity == Severity::Error);
+            let codes: Vec<String> = errors
+                .map(|d| format!("{}: {}", d.code.0, d.message))
+                .collect();
+            said(format!("refused\t{}", codes.join("; ")));
+            return Ok(());
+        }
+    };
+    let failed = |e: tilewright::jit::Error| rendered(&e.into_diagnostics(), &sources);
+    let emulator = Emulator::new(&lowered, l.target, &sources).map_err(failed)?;
+    for audit in emulator.audit(budget(&lowered)).map_err(failed)? {
+        let needs = emulator.program().function(&audit.name);
+        let needs = needs.and_then(|f| f.needs.clone()).unwrap_or_default();
+        let mut kinds = BTreeMap::new();
+        for finding in &audit.report.findings {
+            *kinds.entry(format!("{:?}", finding.kind)).or_insert(0) += 1;
+        }
+        let kinds: Vec<String> = kinds
+            .iter()
+            .map(|(kind, n)| format!("{kind}={n}"))
+            .collect();
+        said(format!(
+            "taken\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{foreseen}",
+            needs.vgprs,
+            needs.agprs,
+            needs.vgpr_spills,
+            needs.scratch_bytes,
+            audit.report.address_arithmetic,
+            audit.uncompared.is_some(),
+            kinds.join(" "),
+        ));
     }
     Ok(())
 }

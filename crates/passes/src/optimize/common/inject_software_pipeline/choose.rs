@@ -14,6 +14,7 @@ use super::derive::{Asked, Meetings, Scheduled, Site, derive};
 use super::idle::Iteration;
 use super::memory;
 use super::pieces::Pieces;
+use super::pressure::{self, Taken};
 use super::roles::{self, Roles};
 use super::schedules::{NamedSchedule, Question, SCHEDULES, Why, find_schedule, select};
 use super::split::Splits;
@@ -64,8 +65,21 @@ pub(super) struct Candidate {
     /// What warp groups run that have roles.
     pub roles: Option<Roles>,
     pub cost: Cost,
+    /// The registers that it takes.
+    pub taken: Option<Taken>,
     /// The function with the registers that the order takes.
     func: Func,
+}
+
+impl Candidate {
+    /// Whether a thread has the registers that it takes. Who wrote an order is told what the compiler made of
+    /// it, and not what it foresaw.
+    fn check_registers(&self, wanted: &Wanted) -> Result<(), Why> {
+        match (wanted, &self.taken) {
+            (Wanted::Written(_), _) | (_, None) => Ok(()),
+            (_, Some(taken)) => taken.check(),
+        }
+    }
 }
 
 /// What came of a schedule.
@@ -147,6 +161,8 @@ pub(super) fn choose(
     // The cheapest in what is known already come first; what cannot be cheaper is not derived.
     arranged.sort_by_key(|(exposed, ..)| *exposed);
     let mut best: Option<Box<Candidate>> = None;
+    // Those that take more registers than there are.
+    let mut beyond: Vec<Box<Candidate>> = Vec::new();
     let whole = OnceCell::new();
     for (exposed, name, arrangement, of) in arranged {
         if let Some(best) = best.as_ref().filter(|best| best.cost.bytes.is_none())
@@ -159,14 +175,25 @@ pub(super) fn choose(
             pieces: &of,
             ..question
         };
-        match attempt(
+        let outcome = attempt(
             site,
             (question, &of),
             &whole,
             l,
             &name,
             (exposed, arrangement),
-        ) {
+        );
+        let outcome = match outcome {
+            Outcome::Applies(new) => match new.check_registers(&wanted) {
+                Ok(()) => Outcome::Applies(new),
+                Err(why) => {
+                    beyond.push(new);
+                    Outcome::Refused(why)
+                }
+            },
+            outcome => outcome,
+        };
+        match outcome {
             Outcome::Applies(new) if best.as_ref().is_none_or(|b| new.cost < b.cost) => {
                 let worse = best.replace(new);
                 others.extend(worse.map(|worse| (worse.name.clone(), Outcome::Applies(worse))));
@@ -176,6 +203,17 @@ pub(super) fn choose(
     }
     let order = |name: &str| SCHEDULES.iter().position(|s| s.name == name);
     others.sort_by_key(|(name, _)| order(name));
+    // A loop that asks for none has one all the same: that with the fewest.
+    if matches!(wanted, Wanted::Any) && best.as_ref().is_none_or(|best| best.cost.bytes.is_some()) {
+        let excess = |c: &Candidate| c.taken.map(|taken| taken.excess());
+        let fitting = beyond
+            .into_iter()
+            .filter(|c| c.cost.bytes.is_none() || best.is_none());
+        if let Some(fewest) = fitting.min_by_key(|c| (excess(c), c.cost, order(&c.name))) {
+            others.retain(|(name, _)| *name != fewest.name);
+            best = Some(fewest);
+        }
+    }
     match best {
         Some(mut chosen) => {
             std::mem::swap(func, &mut chosen.func);
@@ -305,6 +343,9 @@ fn attempt<'a>(
                     cost.drains = 0;
                 }
             }
+            let steps = &scheduled.schedule.steady.steps;
+            let steady = (&placed.list[..], &steps[..]);
+            let taken = pressure::taken(&func, (question.kernel, question.machine), l, steady);
             Outcome::Applies(Box::new(Candidate {
                 name: name.to_string(),
                 arrangement,
@@ -313,6 +354,7 @@ fn attempt<'a>(
                 scheduled,
                 roles: None,
                 cost,
+                taken,
                 func,
             }))
         }
@@ -348,6 +390,7 @@ fn with_roles(
                 scheduled: roles.consumers.scheduled.clone(),
                 roles: Some(roles),
                 cost,
+                taken: None,
                 func,
             }))
         }

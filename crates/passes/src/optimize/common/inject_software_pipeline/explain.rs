@@ -98,6 +98,9 @@ pub(super) fn explain(
     if chosen.arrangement.lag > 0 {
         remark = remark.note("the second half of the block's waves is one barrier behind");
     }
+    if let Some(taken) = chosen.taken {
+        remark = remark.note(format!("a lane takes {taken}, as foreseen"));
+    }
     let lines = match &chosen.roles {
         Some(roles) => channels(func, roles),
         None => steps.iter().map(|(_, line)| line.clone()).collect(),

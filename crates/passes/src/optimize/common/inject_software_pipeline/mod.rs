@@ -33,6 +33,7 @@
 //! the versions, copies run fewer iterations ahead, with a note. It never adds a wait or barrier
 //! that the engine did not derive, and says why where it leaves a loop as it is.
 
+mod addresses;
 mod again;
 mod alternate;
 mod arithmetic;
@@ -50,6 +51,7 @@ mod memory;
 pub(crate) mod need;
 mod pairs;
 mod pieces;
+mod pressure;
 mod registers;
 mod resident;
 mod roles;
