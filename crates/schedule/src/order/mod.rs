@@ -188,7 +188,10 @@ pub enum OrderError {
 /// that a kernel comes near; a wait for them leaves so many all the same.
 pub fn wait_limit(counter: Counter) -> u32 {
     const MOST_GROUPS: u32 = 63;
-    counter.most_in_flight().unwrap_or(MOST_GROUPS)
+    // A full counter does not tell how many there are: clang waits for one less, too.
+    counter
+        .most_in_flight()
+        .map_or(MOST_GROUPS, |most| most - 1)
 }
 
 /// Derives versions, barriers, waits, prologue and epilogue of an order.

@@ -1,8 +1,8 @@
-//! The order that a wait at a barrier counts on.
+//! The order that a wait counts on.
 //!
-//! A wait before a bare barrier that leaves operations in flight promises other waves that all older
-//! ones are complete. That holds only where the machine scheduler leaves the younger ones behind the
-//! older, which a fence of its own says.
+//! A wait that leaves operations in flight says that all older ones are complete: to this wave, and before a
+//! bare barrier to others. That holds only where the machine scheduler leaves the younger ones behind the
+//! older, which a fence of its own says. Without it clang would add waits of its own for this wave.
 //!
 //! Before:
 //! ```text
@@ -23,7 +23,7 @@
 use tilewright_ir::visit::child_blocks_mut;
 use tilewright_ir::{Block, Counter, DeviceOp, Stmt, StmtKind};
 
-/// Fences the operations that waits before barriers leave in flight.
+/// Fences the operations that waits leave in flight.
 pub(super) fn fix_order(block: &mut Block) {
     for stmt in block.iter_mut() {
         for child in child_blocks_mut(stmt) {
@@ -42,7 +42,7 @@ pub(super) fn fix_order(block: &mut Block) {
     }
 }
 
-/// The youngest operation that a wait before a barrier waits for, where it leaves younger ones.
+/// The youngest operation that a wait waits for, where it leaves younger ones.
 fn last_relied_on(block: &Block, wait: usize) -> Option<usize> {
     let StmtKind::Device(DeviceOp::Wait {
         counter: Counter::Lgkmcnt,
@@ -51,12 +51,6 @@ fn last_relied_on(block: &Block, wait: usize) -> Option<usize> {
     else {
         return None;
     };
-    let is_wait = |s: &Stmt| matches!(s.kind, StmtKind::Device(DeviceOp::Wait { .. }));
-    let is_barrier = |s: &Stmt| matches!(s.kind, StmtKind::Device(DeviceOp::Barrier(_)));
-    let next = block[wait..].iter().find(|s| !is_wait(s))?;
-    if !is_barrier(next) {
-        return None;
-    }
     let mut younger = 0;
     for (at, stmt) in block[..wait].iter().enumerate().rev() {
         match &stmt.kind {
@@ -66,7 +60,10 @@ fn last_relied_on(block: &Block, wait: usize) -> Option<usize> {
                 }
                 younger += op.count();
             }
-            _ if is_barrier(stmt) => return None,
+            StmtKind::Device(DeviceOp::Wait {
+                counter: Counter::Lgkmcnt,
+                at_most: 0,
+            }) => return None,
             _ => {}
         }
     }

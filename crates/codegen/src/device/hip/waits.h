@@ -37,8 +37,11 @@ template <int COUNT, typename T> TW_FN void late_sum(T* c) {
   asm("s_nop 0" : "+v"(sum));
   Sum<COUNT, T>::to(c, sum);
 }
-// No instruction moves across.
-TW_FN void fix_order() { __builtin_amdgcn_sched_barrier(0); }
+// No instruction moves across, nor does a load sink to where its value is used.
+TW_FN void fix_order() {
+  asm volatile("" ::: "memory");
+  __builtin_amdgcn_sched_barrier(0);
+}
 // All waves of the block, waiting for no memory.
 TW_FN void barrier() {
   __builtin_amdgcn_sched_barrier(0);
