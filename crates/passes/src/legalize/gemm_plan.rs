@@ -286,8 +286,12 @@ pub fn register_type(target: Target, ab: Scalar) -> Scalar {
     }
 }
 
-/// Cycles of one warp: the matrix unit's, then one for each operand register element read from
-/// shared memory as the tie-breaker.
+/// Cycles that an operand's element takes to read by itself, compared with the tile's end: what an LDS
+/// instruction, a comparison and putting four bytes together take.
+const ELEMENT: i64 = 8;
+
+/// Cycles of one warp: the matrix unit's and, where its last step reaches past the tile, those of reading element
+/// by element; then one for each operand register element read from shared memory as the tie-breaker.
 fn cost(shape: &GemmShape, facts: &MmaFacts, grid: [i64; 2]) -> u64 {
     let inst = &facts.inst;
     let tiles = tiles(shape, inst, grid);
@@ -300,7 +304,13 @@ fn cost(shape: &GemmShape, facts: &MmaFacts, grid: [i64; 2]) -> u64 {
         MmaFamily::MmaSync | MmaFamily::MmaSp | MmaFamily::Mfma => tiles[0] * m + tiles[1] * n,
     };
     let reads = steps * inst.k as i64 * read;
-    (math as u64) << 24 | (reads as u64).min((1 << 24) - 1)
+    let past = shape.k % i64::from(inst.k) != 0 && inst.family == MmaFamily::Mfma;
+    let alone = if past {
+        reads / i64::from(inst.threads(64)) * ELEMENT
+    } else {
+        0
+    };
+    (math as u64 + alone as u64) << 24 | (reads as u64).min((1 << 24) - 1)
 }
 
 /// Whether a thread has no registers for the product of one instruction beside a sum of all: so much
@@ -381,6 +391,16 @@ mod tests {
             by_groups: false,
             metadata: None,
             scaled: false,
+        }
+    }
+
+    #[test]
+    fn the_last_step_ends_with_the_tile_where_one_can() {
+        // The instruction of 128 takes fewer cycles, and would read element by element.
+        for (k, steps) in [(96, 3), (128, 1), (160, 5)] {
+            let s = shape(208, 96, k, Scalar::F8E4M3FN, 128);
+            let p = choose(Target::Gfx950, &s).unwrap();
+            assert_eq!(GemmTiling::of(&s, p.plan).unwrap().steps, steps, "{k}");
         }
     }
 
