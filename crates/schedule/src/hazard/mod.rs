@@ -76,6 +76,7 @@ use run::Run;
 use scan::{Key, Scan, key};
 use trace::{Choice, Stop, Tracer};
 use units::Units;
+pub use value::evaluate;
 
 /// The most runs of a kernel.
 const MAX_RUNS: usize = 600;

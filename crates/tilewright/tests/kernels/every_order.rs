@@ -55,6 +55,43 @@ const ATTENTION: [([u32; 3], u32); 4] = [
     ([256, 64, 128], 512),
 ];
 
+/// Tiles that few would ask for: in each clang added waits, or spilled, before the schedule said more of its
+/// order, or took another instruction.
+const ODD: [Loop; 4] = [
+    Loop {
+        target: Target::Gfx942,
+        body: Body::Attention { causal: true },
+        dtype: "float16",
+        tile: [16, 48, 128],
+        threads: 64,
+        stages: 3,
+    },
+    Loop {
+        target: Target::Gfx950,
+        body: Body::Product { trans_b: false },
+        dtype: "bfloat16",
+        tile: [48, 128, 128],
+        threads: 256,
+        stages: 2,
+    },
+    Loop {
+        target: Target::Gfx950,
+        body: Body::Product { trans_b: true },
+        dtype: "float16",
+        tile: [256, 80, 128],
+        threads: 512,
+        stages: 3,
+    },
+    Loop {
+        target: Target::Gfx950,
+        body: Body::Product { trans_b: true },
+        dtype: "float8_e4m3fn",
+        tile: [208, 96, 96],
+        threads: 128,
+        stages: 3,
+    },
+];
+
 /// An order, and a loop that it is taken for.
 const SAMPLE: &[(&str, &str)] = &[
     (
@@ -140,6 +177,22 @@ const SAMPLE: &[(&str, &str)] = &[
     (
         "products_together",
         "gfx950 attention of bfloat16, 128x64x64, 512 threads, 2 stages",
+    ),
+    (
+        "plain",
+        "gfx942 causal attention of float16, 16x48x128, 64 threads, 3 stages",
+    ),
+    (
+        "four_clusters",
+        "gfx950 A·B of bfloat16, 48x128x128, 256 threads, 2 stages",
+    ),
+    (
+        "one_cluster",
+        "gfx950 A·Bᵀ of float16, 256x80x128, 512 threads, 3 stages",
+    ),
+    (
+        "plain",
+        "gfx950 A·Bᵀ of float8_e4m3fn, 208x96x96, 128 threads, 3 stages",
     ),
 ];
 
@@ -258,6 +311,7 @@ fn loops() -> Vec<Loop> {
     // Across rows of B one type stands for all.
     let across = Body::Product { trans_b: false };
     loops.retain(|l| l.body != across || (l.dtype == "bfloat16" && l.stages == 2));
+    loops.extend(ODD);
     loops
 }
 

@@ -10,12 +10,12 @@
 //! store to shared memory that some lanes leave out, which stands behind a branch.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_arith::fold_int;
 use tilewright_ir::visit::child_blocks;
 use tilewright_ir::{
     Access, BinOp, Expr, ExprKind, Func, Inst, Kernel, Loop, LoopKind, MicroKind, MicroOp, Scope,
     Stmt, StmtKind, Var,
 };
+use tilewright_schedule::hazard::evaluate;
 
 use super::pieces::Piece;
 
@@ -34,7 +34,7 @@ pub(super) fn registers(func: &Func, kernel: &Kernel, l: &Loop, list: &[Piece]) 
     let others = (1..).map(|n: u32| n.wrapping_mul(0x9e37_79b1) % threads);
     let lanes = std::iter::once(0).chain(powers).chain(others);
     let [x, y, _] = kernel.threads;
-    let place = |lane: u32| [lane % x, lane / x % y, lane / x / y].map(i128::from);
+    let place = |lane: u32| [lane % x, lane / x % y, lane / x / y].map(i64::from);
     let mut found = Found {
         func,
         kernel,
@@ -56,15 +56,15 @@ struct Found<'f> {
     kernel: &'f Kernel,
     /// The index of the loop.
     turn: Var,
-    lanes: Vec<[i128; 3]>,
+    lanes: Vec<[i64; 3]>,
     /// Indices of loops that are written out, at the point that is looked at.
-    known: FxHashMap<Var, i128>,
+    known: FxHashMap<Var, i64>,
     /// Whether some lanes are not here.
     in_branch: bool,
     /// What is the address in each lane beyond that in the first, and that where it is not the same register's.
-    classes: FxHashSet<(Scope, Vec<i128>, Option<i128>)>,
+    classes: FxHashSet<(Scope, Vec<i64>, Option<i64>)>,
     /// Bounds that lanes compare the iteration with, by the addresses that these are for.
-    bounds: FxHashSet<(Vec<i128>, i128)>,
+    bounds: FxHashSet<(Vec<i64>, i64)>,
 }
 
 impl Found<'_> {
@@ -78,7 +78,7 @@ impl Found<'_> {
                     _ => 1,
                 };
                 for turn in 0..trips {
-                    self.known.insert(axis.var, i128::from(turn));
+                    self.known.insert(axis.var, turn as i64);
                     l.body.iter().for_each(|stmt| self.stmt(stmt));
                 }
             }
@@ -107,10 +107,10 @@ impl Found<'_> {
         if accesses.is_empty() {
             return;
         }
-        let mut points: Vec<Vec<(Var, i128)>> = vec![Vec::new()];
+        let mut points: Vec<Vec<(Var, i64)>> = vec![Vec::new()];
         for &(var, count) in &op.axes {
             let longer = points.iter().flat_map(|point| {
-                (0..count).map(move |n| [&point[..], &[(var, i128::from(n))]].concat())
+                (0..count).map(move |n| [&point[..], &[(var, i64::from(n))]].concat())
             });
             points = longer.take(MOST).collect();
         }
@@ -164,25 +164,19 @@ impl Found<'_> {
             let value = |var: Var| {
                 let thread = self.kernel.thread_vars.iter().position(|v| *v == var);
                 let known = || self.known.get(&var).copied().unwrap_or(0);
-                thread.map_or_else(known, |axis| lane[axis])
+                Some(thread.map_or_else(known, |axis| lane[axis]))
             };
             let at = access.at.iter().map(|e| evaluate(e, &value));
-            let Some(at) = at.collect::<Option<Vec<i128>>>() else {
+            let Some(at) = at.collect::<Option<Vec<i64>>>() else {
                 return;
             };
-            let inside = at
-                .iter()
-                .zip(&shape)
-                .all(|(at, n)| (0..i128::from(*n)).contains(at));
+            let inside = at.iter().zip(&shape).all(|(at, n)| (0..*n).contains(at));
             let placed = data.placed().filter(|_| inside);
             own.push(match placed {
-                Some(place) => {
-                    let at: Vec<i64> = at.iter().map(|at| *at as i64).collect();
-                    place.layout().offset(&at).into()
-                }
+                Some(place) => place.layout().offset(&at),
                 None => {
                     let rows = at.iter().zip(&shape);
-                    rows.fold(0, |sum, (at, n)| sum * i128::from(*n) + at)
+                    rows.fold(0, |sum, (at, n)| sum * n + at)
                 }
             });
         }
@@ -212,26 +206,4 @@ pub(super) fn asked(kernel: &Kernel, turn: Var, condition: &Expr) -> Asked {
         }
     });
     asked
-}
-
-/// The value of an index; none where it depends on memory.
-fn evaluate(e: &Expr, value: &dyn Fn(Var) -> i128) -> Option<i128> {
-    let of = |e: &Expr| evaluate(e, value);
-    Some(match e.kind() {
-        ExprKind::Int(value) => *value,
-        ExprKind::Var(var) => value(*var),
-        ExprKind::Cast(inner) => of(inner)?,
-        ExprKind::Select {
-            cond,
-            then,
-            otherwise,
-        }
-        | ExprKind::IfThenElse {
-            cond,
-            then,
-            otherwise,
-        } => of(if of(cond)? != 0 { then } else { otherwise })?,
-        ExprKind::Binary(op, a, b) => fold_int(*op, of(a)?, of(b)?, a.dtype().scalar)?,
-        _ => return None,
-    })
 }

@@ -47,7 +47,7 @@ const GRANULE: u32 = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Taken {
     /// What matrix instructions add to.
-    pub sums: u32,
+    sums: u32,
     /// Whether these have accumulation registers by number (`codegen::numbered`).
     numbered: bool,
     /// Operands, what is on its way through registers, and what else is kept in arrays.
